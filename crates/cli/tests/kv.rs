@@ -309,6 +309,25 @@ fn commands_say_who_they_are_and_speak_tls() {
         std::thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(ask(&["get", "a"], "right").stdout, b"1\n");
+    let status = |password: &str| {
+        let mut status = rota();
+        status.args([
+            "kv",
+            "status",
+            "--user",
+            "app",
+            "--server-name",
+            "localhost",
+        ]);
+        status.arg("--config").arg(file("rota.toml"));
+        status.arg("--password-file").arg(file(password));
+        status.arg("--ca").arg(file("own.pem"));
+        status.output().expect("it ends")
+    };
+    let well = status("right");
+    assert!(well.status.success(), "{}", words(&well));
+    assert!(words(&well).contains("well"), "{}", words(&well));
+    assert_eq!(status("wrong").status.code(), Some(1));
     let refused = ask(&["get", "a"], "wrong");
     assert_eq!(refused.status.code(), Some(1));
     assert!(words(&refused).contains("WRONGPASS"), "{}", words(&refused));

@@ -39,6 +39,9 @@ pub struct KvSection {
     /// Clients of Redis' protocol may come from other hosts, though they prove nothing and what they say can be read on the way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure_clients: bool,
+    /// Other hosts may read metrics, though they prove nothing and what is said can be read on the way.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub metrics_insecure: bool,
     /// Clients speak TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsSection>,
@@ -114,6 +117,9 @@ pub struct ProcessSection {
     /// Where those connect that know a cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_port: Option<u16>,
+    /// Where `GET /metrics` is answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics_port: Option<u16>,
 }
 
 /// A file.
@@ -152,6 +158,8 @@ pub enum ConfigError {
     Node(u16),
     /// Two things listen at one place.
     Port(SocketAddr),
+    /// Other hosts could read metrics.
+    OpenMetrics(SocketAddr),
     /// A user is wrong.
     User(UserError),
     /// Clients could come from other hosts.
@@ -193,6 +201,10 @@ impl fmt::Display for ConfigError {
                 "`[[kv.process]]` {node}: each is another one of the `[[node]]` sections"
             ),
             Self::Port(address) => write!(f, "two things would listen at {address}"),
+            Self::OpenMetrics(address) => write!(
+                f,
+                "whoever reaches {address} could read metrics: leave out `metrics_port`, or write `metrics_insecure = true` in `[kv]`"
+            ),
             Self::User(error) => write!(f, "{error}"),
             Self::Unprotected(address) => write!(
                 f,
@@ -323,9 +335,11 @@ impl KvConfig {
             }
         }
         let own = [Some(process.state_port), Some(process.link_port)];
-        let own = own
-            .into_iter()
-            .chain([process.redis_port, process.cluster_port]);
+        let own = own.into_iter().chain([
+            process.redis_port,
+            process.cluster_port,
+            process.metrics_port,
+        ]);
         for port in own.flatten() {
             let at = SocketAddr::new(address, port);
             if !ports.insert(at) {
@@ -336,6 +350,10 @@ impl KvConfig {
         let may = address.is_loopback() || self.kv.insecure_clients || self.is_protected();
         if let Some(port) = clients.filter(|_| !may) {
             return Err(ConfigError::Unprotected(SocketAddr::new(address, port)));
+        }
+        let metrics = process.metrics_port.filter(|_| !address.is_loopback());
+        if let Some(port) = metrics.filter(|_| !self.kv.metrics_insecure) {
+            return Err(ConfigError::OpenMetrics(SocketAddr::new(address, port)));
         }
         Ok(())
     }

@@ -118,6 +118,16 @@ impl Client {
 }
 
 impl Cluster {
+    fn get(&self, number: u16, path: &str, host: &str) -> String {
+        let process = self.config.process(node(number)).expect("a process");
+        let address = ([127, 0, 0, 1], process.metrics_port.expect("a port"));
+        let mut stream = TcpStream::connect(SocketAddr::from(address)).expect("it is served");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").expect("it is heard");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("an answer");
+        text
+    }
+
     fn cluster_client(&self, number: u16) -> Client {
         let process = self.config.process(node(number)).expect("a process");
         let port = process.cluster_port.expect("a port");
@@ -190,6 +200,27 @@ fn any_process_has_all_keys_and_a_process_that_goes_stops_nobody() {
         let back = clients[usize::from(number) - 1].insist(&format!("GET {key}"));
         assert_eq!(back, bulk("x"));
     }
+    let metrics = cluster.get(1, "/metrics", "localhost");
+    for line in [
+        "rota_kv_partition 1\n",
+        "rota_kv_processes_configured 5\n",
+        "rota_kv_answers_wait_for{partition=\"2\"} 0\n",
+        "rota_kv_answer_seconds_bucket{kind=\"look\",le=\"+Inf\"}",
+        "rota_kv_commands_total ",
+        "# EOF\n",
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    assert!(
+        cluster
+            .get(1, "/other", "127.0.0.1:1")
+            .starts_with("HTTP/1.1 404")
+    );
+    assert!(
+        cluster
+            .get(1, "/metrics", "evil.example")
+            .starts_with("HTTP/1.1 421")
+    );
     let info = clients[0].say("INFO rota");
     assert!(format!("{info:?}").contains("partition:1"), "{info:?}");
 }

@@ -11,7 +11,7 @@ const LINE_BYTES: usize = 64 << 10;
 /// A request takes so much beside its arguments, about, for each of them.
 const ARGUMENT_BYTES: usize = 32;
 
-/// No argument may have more bytes, as with Redis: the connection is of no use then.
+/// No argument may have more bytes, as with Redis.
 const MOST_BYTES: usize = 512 << 20;
 
 /// What one client may send.
@@ -19,9 +19,9 @@ const MOST_BYTES: usize = 512 << 20;
 pub struct Limits {
     /// Arguments of a request.
     pub arguments: usize,
-    /// Bytes of an argument. A request with a larger one, of up to 512 MiB, is read and thrown away ([`Request::is_too_large`]).
+    /// Bytes of an argument. A request with more (up to 512 MiB) is read and thrown away ([`Request::is_too_large`]).
     pub argument_bytes: usize,
-    /// Bytes of a request in all. One with more is thrown away, too.
+    /// Bytes of a request in all; the same.
     pub request_bytes: usize,
 }
 
@@ -141,7 +141,7 @@ struct Begun {
     /// The length of the next one, if it is known.
     length: Option<usize>,
     is_too_large: bool,
-    /// So much of the next one is still to be thrown away.
+    /// So much is still to be thrown away.
     skips: usize,
 }
 
@@ -279,8 +279,7 @@ impl Requests {
         let limits = self.limits();
         let count = number::parse(count).ok_or(ProtocolError::Count)?;
         let Ok(count) = usize::try_from(count) else {
-            // Less than nothing is nothing.
-            return Ok(());
+            return Ok(()); // Less than nothing is nothing.
         };
         if count > limits.arguments {
             return Err(match self.has_logged_in {
@@ -341,7 +340,6 @@ impl Requests {
             if !self.has_logged_in {
                 return Err(ProtocolError::Request);
             }
-            // What has come of it so far is kept no longer.
             begun.is_too_large = true;
             begun.arguments.truncate(1);
             begun.bytes = begun.arguments.iter().map(Bytes::len).sum();

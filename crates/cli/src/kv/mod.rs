@@ -8,6 +8,7 @@ mod descriptors;
 mod load;
 mod report;
 mod serve;
+mod status;
 mod talk;
 mod trouble;
 mod who;
@@ -61,6 +62,10 @@ pub enum Kv {
         Exit status: 0 if they are done, 1 if not, 2 for wrong use."
     )]
     Batch(ask::BatchOptions),
+    /// Say how all processes of a store are
+    #[command(after_help = "Example:\n  rota kv status --config rota.toml\n\n\
+        Exit status: 0 if all are well, 1 if not, 2 for wrong use.")]
+    Status(Box<status::StatusOptions>),
     /// Load a store, or any server of Redis' protocol, and measure it: YCSB's workloads
     #[command(
         after_help = "Examples:\n  rota kv bench --workload put --clients 200 --connect 127.0.0.1:6379,127.0.0.1:6380\n  \
@@ -87,6 +92,7 @@ pub fn main(kv: &Kv) -> ExitCode {
         Kv::Del(options) => ask::del(options),
         Kv::Scan(options) => ask::scan(options),
         Kv::Batch(options) => ask::batch(options),
+        Kv::Status(options) => status::main(options),
         Kv::Bench(options) => bench::main(options),
         Kv::Check(options) => check::main(options),
     }

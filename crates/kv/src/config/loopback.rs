@@ -8,7 +8,7 @@ use rota_node::{NodeConfig, PaxosConfig, RingsConfig, VoteStorage};
 use super::{KvConfig, KvSection, PartitionSection, ProcessSection};
 
 /// A process has so many ports beside those of its rings.
-const PORTS: u16 = 4;
+const PORTS: u16 = 5;
 
 impl KvConfig {
     /// So many partitions with so many replicas each, from this port on; see [`Self::ports`]. Everything that is kept is below the directory.
@@ -31,6 +31,7 @@ impl KvConfig {
                 link_port: port + 1,
                 redis_port: Some(port + 2),
                 cluster_port: Some(port + 3),
+                metrics_port: Some(port + 4),
             }
         };
         let partition = |id: u16| PartitionSection {
@@ -48,6 +49,7 @@ impl KvConfig {
                 clients: None,
                 partition_mib: None,
                 insecure_clients: false,
+                metrics_insecure: false,
                 tls: None,
                 user: Vec::new(),
                 partition: (1..=partitions).map(partition).collect(),
@@ -137,7 +139,7 @@ mod tests {
                 .kv
                 .process
                 .iter()
-                .filter_map(|process| process.cluster_port);
+                .filter_map(|process| process.metrics_port);
             assert!(last.max() < Some(20_000 + KvConfig::ports(of)));
         }
     }

@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use super::desk::Desk;
 use super::lane::{Item, Lane, Teller};
 use super::link::Link;
+use super::times::Times;
 use crate::map::{Map, Partition, Partitions};
 use crate::store::{Answer, Batch, MOST_BATCH_BYTES, MOST_OPERATIONS, Outcome, Pack, Store};
 
@@ -101,6 +102,9 @@ pub(super) struct Gateway {
     pub(super) lanes: BTreeMap<Route, Arc<Lane>>,
     pub(super) patience: Duration,
     pub(super) is_full: Arc<AtomicBool>,
+    /// How long it took to look, and to have something ordered.
+    pub(super) looked: Times,
+    pub(super) ordered: Times,
 }
 
 impl Gateway {
@@ -136,6 +140,23 @@ impl Gateway {
             Route::Look => Pack(vec![bytes]).encode().into(),
             _ => bytes,
         };
+        let began = Instant::now();
+        let answered = self
+            .answered((lane, bytes), &to, batch.operations.len())
+            .await;
+        match route {
+            Route::Look | Route::LookAt(_) => self.looked.add(began.elapsed()),
+            _ => self.ordered.add(began.elapsed()),
+        }
+        answered
+    }
+
+    async fn answered(
+        &self,
+        (lane, bytes): (&Lane, Bytes),
+        to: &Partitions,
+        operations: usize,
+    ) -> Result<Option<Vec<Vec<Outcome>>>, OrderError> {
         let until = Instant::now() + self.patience;
         loop {
             let (tell, heard) = oneshot::channel();
@@ -146,9 +167,9 @@ impl Gateway {
                 tell: Teller::Here(tell),
             });
             let Ok(Ok(said)) = timeout_at(until + LATER, heard).await else {
-                return Err(OrderError::Unknown(to));
+                return Err(OrderError::Unknown(to.clone()));
             };
-            match merged(said?, batch.operations.len()) {
+            match merged(said?, operations) {
                 // It only reads, and others in its message have read much.
                 Err(OrderError::Busy) if Instant::now() < until => {}
                 merged => return merged,

@@ -110,6 +110,7 @@ fn own(server: &Server, keys: usize) -> Vec<(&'static str, String)> {
     let mut lines = vec![
         ("partition", gateway.own.0.to_string()),
         ("keys", keys.to_string()),
+        ("open", u8::from(gateway.orders.is_open()).to_string()),
         ("full", is_full.to_string()),
         ("processes_connected", up.to_string()),
         ("processes_configured", gateway.links.len().to_string()),

@@ -11,10 +11,12 @@ mod lane;
 mod link;
 mod listen;
 mod looks;
+mod metrics;
 mod order;
 mod pulse;
 mod sealed;
 mod start;
+mod times;
 mod walks;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -19,8 +19,10 @@ use super::held::Held;
 use super::lane::Lane;
 use super::link::{Link, Other};
 use super::listen::{Listeners, Server};
+use super::metrics::{Metrics, Of};
 use super::pulse::{Looked, Pulse};
 use super::sealed::{SealError, Sealer};
+use super::times::Times;
 use super::walks::Walks;
 use crate::access::Users;
 use crate::config::{ConfigError, KvConfig, ProcessSection};
@@ -70,6 +72,7 @@ pub struct Kv {
     listeners: Option<Listeners>,
     door: Option<Door>,
     pulse: Option<Pulse>,
+    metrics: Option<Metrics>,
     replica: Arc<Replica<Store>>,
 }
 
@@ -119,11 +122,13 @@ impl Kv {
         };
         let pulse = Pulse::start(looked);
         let pulse = pulse.map_err(|error| StartError::System("a thread", error))?;
+        let metrics = begins.metrics(&server)?;
         let listeners = begins.listeners(server)?;
         Ok(Self {
             listeners: Some(listeners),
             door: Some(door),
             pulse: Some(pulse),
+            metrics,
             replica,
         })
     }
@@ -145,6 +150,7 @@ impl Drop for Kv {
         self.listeners = None;
         self.door = None;
         self.pulse = None;
+        self.metrics = None;
     }
 }
 
@@ -267,6 +273,8 @@ impl Begins<'_> {
             others,
             patience: patience(self.config),
             is_full: Arc::clone(&self.is_full),
+            looked: Times::default(),
+            ordered: Times::default(),
         })
     }
 
@@ -307,6 +315,19 @@ impl Begins<'_> {
             not_let_in: AtomicU64::new(0),
             stop: AtomicBool::new(false),
         }))
+    }
+
+    fn metrics(&self, server: &Arc<Server>) -> Result<Option<Metrics>, StartError> {
+        let Some(port) = self.process.metrics_port else {
+            return Ok(None);
+        };
+        let of = Of {
+            server: Arc::clone(server),
+            replica: Arc::clone(&self.replica),
+        };
+        let metrics = Metrics::open(self.at(self.process, port)?, of);
+        let metrics = metrics.map_err(|error| StartError::System("metrics", error))?;
+        Ok(Some(metrics))
     }
 
     fn sealer(&self) -> Result<Option<Sealer>, StartError> {

@@ -1,0 +1,163 @@
+//! `rota kv status`: how all processes of a store are.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rota_kv::KvConfig;
+use rota_resp::Reply;
+use serde::Serialize;
+
+use super::who::Who;
+use crate::say::{complain, print, print_json};
+
+/// A process that is there answers sooner.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Options of `rota kv status`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct StatusOptions {
+    /// The store's file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    #[command(flatten)]
+    who: Who,
+    /// Print one JSON object on the last line
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a process is.
+#[derive(Clone, Debug, Serialize)]
+struct Line {
+    node: u16,
+    partition: u16,
+    address: Option<SocketAddr>,
+    /// What is wrong, in words.
+    wrong: Vec<String>,
+    /// What it says of itself (`INFO`).
+    info: BTreeMap<String, String>,
+}
+
+/// Asks all of them.
+pub fn main(options: &StatusOptions) -> ExitCode {
+    let config = std::fs::read_to_string(&options.config).map_err(|error| error.to_string());
+    let config = config.and_then(|text| KvConfig::from_toml(&text).map_err(|e| e.to_string()));
+    let config = match config {
+        Ok(config) => config,
+        Err(error) => {
+            complain(&format!("{}: {error}", options.config.display()));
+            return ExitCode::from(2);
+        }
+    };
+    let lines: Vec<Line> = std::thread::scope(|scope| {
+        let (config, who) = (&config, &options.who);
+        let ask = |process| scope.spawn(move || line(config, process, who));
+        let asked: Vec<_> = config.kv.process.iter().map(ask).collect();
+        asked.into_iter().flat_map(|asked| asked.join()).collect()
+    });
+    print(&table(&lines).trim_end());
+    if options.json {
+        print_json(&lines);
+    }
+    match lines.iter().all(|line| line.wrong.is_empty()) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+fn line(config: &KvConfig, process: &rota_kv::ProcessSection, who: &Who) -> Line {
+    let port = process.redis_port.or(process.cluster_port);
+    let address = config.address(process.node).zip(port).map(SocketAddr::from);
+    let mut line = Line {
+        node: process.node,
+        partition: process.partition,
+        address,
+        wrong: Vec::new(),
+        info: BTreeMap::new(),
+    };
+    let Some(address) = address else {
+        line.wrong.push("it has no port for clients".to_owned());
+        return line;
+    };
+    match ask(address, who) {
+        Ok(info) => {
+            line.wrong = wrong(&info);
+            line.info = info;
+        }
+        Err(error) => line.wrong.push(error),
+    }
+    line
+}
+
+fn ask(address: SocketAddr, who: &Who) -> Result<BTreeMap<String, String>, String> {
+    let mut talk = who.connect(address, PATIENCE)?;
+    let told = talk
+        .say(&[vec!["INFO"]])
+        .map_err(|error| error.to_string())?;
+    let text = match told.into_iter().next() {
+        Some(Reply::Bulk(text)) => String::from_utf8_lossy(&text).into_owned(),
+        Some(Reply::Text(text)) => text,
+        Some(Reply::Error(error)) => return Err(error),
+        _ => return Err("it says nothing of itself".to_owned()),
+    };
+    let fields = text.lines().filter_map(|line| line.split_once(':'));
+    Ok(fields
+        .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+        .collect())
+}
+
+/// What an operator should know.
+fn wrong(info: &BTreeMap<String, String>) -> Vec<String> {
+    let of = |name: &str| info.get(name).map_or("", String::as_str);
+    let mut wrong = Vec::new();
+    if of("open") == "0" {
+        wrong.push("it gets a state of another replica".to_owned());
+    }
+    if of("full") == "1" {
+        wrong.push("its partition is full: it takes no writes that could grow".to_owned());
+    }
+    if of("processes_connected") != of("processes_configured") {
+        wrong.push(format!(
+            "it reaches {} of {} other processes",
+            of("processes_connected"),
+            of("processes_configured")
+        ));
+    }
+    if !of("answers_waiting_for_partitions").is_empty() {
+        wrong.push(format!(
+            "{} answers wait for partition {}",
+            of("answers_waiting"),
+            of("answers_waiting_for_partitions")
+        ));
+    }
+    wrong
+}
+
+fn table(lines: &[Line]) -> String {
+    let mut text = format!(
+        "{:<8}{:<11}{:<23}{:>10}{:>14}{:>9}  {}\n",
+        "process", "partition", "address", "keys", "bytes", "clients", "state"
+    );
+    for line in lines {
+        let of = |name: &str| line.info.get(name).map_or("-", String::as_str);
+        let address = line.address.map_or_else(String::new, |at| at.to_string());
+        let state = match line.wrong.is_empty() {
+            true => "well".to_owned(),
+            false => line.wrong.join("; "),
+        };
+        let _ = writeln!(
+            text,
+            "{:<8}{:<11}{address:<23}{:>10}{:>14}{:>9}  {state}",
+            line.node,
+            line.partition,
+            of("keys"),
+            of("used_memory"),
+            of("connected_clients")
+        );
+    }
+    text
+}

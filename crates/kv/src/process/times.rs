@@ -1,0 +1,63 @@
+//! How long answers take.
+
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
+
+/// The ends of the parts, in microseconds.
+const ENDS: [u64; 12] = [
+    500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000,
+    5_000_000,
+];
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub(super) struct Times {
+    /// So many were in each part.
+    parts: [AtomicU64; ENDS.len()],
+    count: AtomicU64,
+    sum_us: AtomicU64,
+}
+
+impl Times {
+    /// One has taken so long.
+    pub(super) fn add(&self, took: Duration) {
+        let took = took.as_micros() as u64;
+        let part = ENDS.iter().position(|end| took <= *end);
+        if let Some(part) = part.and_then(|part| self.parts.get(part)) {
+            part.fetch_add(1, SeqCst);
+        }
+        self.count.fetch_add(1, SeqCst);
+        self.sum_us.fetch_add(took, SeqCst);
+    }
+
+    /// How many took no longer than so many seconds, for each part.
+    pub(super) fn until(&self) -> impl Iterator<Item = (f64, u64)> {
+        let mut sum = 0;
+        ENDS.iter().zip(&self.parts).map(move |(end, part)| {
+            sum += part.load(SeqCst);
+            (*end as f64 / 1e6, sum)
+        })
+    }
+
+    /// How many there were, and how long all of them took, in seconds.
+    pub(super) fn all(&self) -> (u64, f64) {
+        let sum = self.sum_us.load(SeqCst) as f64 / 1e6;
+        (self.count.load(SeqCst), sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_counted_where_it_belongs_and_in_all_that_follow() {
+        let times = Times::default();
+        for took in [500, 501, 4_000, 60_000_000] {
+            times.add(Duration::from_micros(took));
+        }
+        let until: Vec<u64> = times.until().map(|(_, count)| count).collect();
+        assert_eq!(until, [1, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3]);
+        assert_eq!(times.all(), (4, 60.005_001));
+    }
+}
