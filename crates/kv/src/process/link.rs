@@ -174,7 +174,14 @@ impl Inner {
     fn talk(self: &Arc<Self>, talk: Talk) {
         let (saying, hearing) = talk.split();
         let (way, queue) = mpsc::sync_channel(MOST_QUEUED);
-        *lock(&self.queue) = Some(way);
+        {
+            // Whoever ends the link takes the queue away behind that: not before it is there.
+            let mut asks = lock(&self.queue);
+            if self.stop.load(SeqCst) {
+                return;
+            }
+            *asks = Some(way);
+        }
         let of = Arc::clone(self);
         let hears = thread::Builder::new().name("rota-kv-hear".to_owned());
         let hears = hears.spawn(move || of.hear(hearing));
@@ -232,6 +239,60 @@ pub(super) fn say<T>(
         };
         if said.is_err() {
             return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::map::Partitions;
+    use rota_core::contract::Incarnation;
+    use std::net::TcpListener;
+
+    /// A link that has just connected ended never: what it was to say was taken away before it was there.
+    #[test]
+    fn a_link_ends_whenever_it_is_told_to() {
+        let process = |number| Process {
+            node: NodeId::new(number).expect("not 0"),
+            incarnation: Incarnation(1),
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("a port");
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let talk = Talk::accept(stream, (process(2), 7), |_| true, None, SILENCE);
+                if let Ok(talk) = talk {
+                    // It is alive, and says so for as long as the other end does.
+                    let (saying, mut hearing) = talk.split();
+                    let (way, queue) = mpsc::sync_channel::<Tell>(1);
+                    let idle = || Tell::Failed(0, Failed::Busy);
+                    thread::spawn(move || say(saying, &queue, idle, Tell::encode));
+                    thread::spawn(move || {
+                        while hearing.hear().is_ok() {}
+                        drop(way);
+                    });
+                }
+            }
+        });
+        let all: Partitions = [1, 2].map(Partition).into();
+        let desk = Arc::new(Desk::new(Partition(1), all, SILENCE));
+        for round in 0..200 {
+            let other = Other {
+                node: NodeId::new(2).expect("not 0"),
+                partition: Partition(2),
+                address,
+            };
+            let link = Link::open(other, (process(1), 7), None, Arc::clone(&desk));
+            let link = link.expect("a thread");
+            thread::sleep(Duration::from_micros(round % 20 * 50));
+            let (ended, ends) = mpsc::channel();
+            thread::spawn(move || {
+                drop(link);
+                let _ = ended.send(());
+            });
+            let patience = Duration::from_secs(30);
+            assert!(ends.recv_timeout(patience).is_ok(), "round {round}");
         }
     }
 }

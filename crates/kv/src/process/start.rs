@@ -147,10 +147,10 @@ impl Kv {
 impl Drop for Kv {
     fn drop(&mut self) {
         // Clients go first, and then whoever they asked.
+        self.metrics = None;
         self.listeners = None;
         self.door = None;
         self.pulse = None;
-        self.metrics = None;
     }
 }
 
