@@ -138,8 +138,10 @@ impl Pattern {
             behind[last] += 1;
             behind
         });
+        // `+` is no key, but the end of all.
+        let is_last = to == b"+" && !self.begins.is_empty();
         let ends = to.starts_with(&self.begins) || behind.as_deref() == Some(to);
-        self.is_prefix && from.starts_with(&self.begins) && ends
+        self.is_prefix && from.starts_with(&self.begins) && ends && !is_last
     }
 }
 
@@ -270,6 +272,16 @@ mod tests {
         ] {
             assert!(refused(&user, line), "{line}");
         }
+    }
+
+    #[test]
+    fn a_range_to_the_last_key_is_of_all_keys_that_follow() {
+        let plus = Users::new(&[section("app", Some(&["+*"]), false)]).expect("a user");
+        let plus = plus.login(b"app", b"secret").expect("it is");
+        assert!(refused(&plus, "RANGE + + LIMIT 9") && !refused(&plus, "RANGE +a +b"));
+        let all = Users::new(&[section("app", Some(&["*"]), false)]).expect("a user");
+        let all = all.login(b"app", b"secret").expect("it is");
+        assert!(!refused(&all, "RANGE a +"));
     }
 
     #[test]

@@ -485,6 +485,16 @@ fn what_a_client_keeps_is_bounded() {
     }
     assert!(desk.hear("PING").starts_with("-ERR a transaction"));
     assert!(desk.hear("EXEC").starts_with("-EXECABORT"));
+    // What is known already takes room, too.
+    assert_eq!(desk.hear("MULTI"), "+OK");
+    for _ in 0..3 {
+        assert_eq!(desk.hear(&format!("ECHO {large}")), "+QUEUED");
+    }
+    assert!(
+        desk.hear(&format!("ECHO {large}"))
+            .starts_with("-ERR a transaction")
+    );
+    assert_eq!(desk.hear("DISCARD"), "+OK");
     let key = "k".repeat(60_000);
     for at in 0..17 {
         assert_eq!(desk.hear(&format!("WATCH {key}{at}")), "+OK");

@@ -52,6 +52,22 @@ impl Reply {
         Self::Error(text.into())
     }
 
+    /// What it takes in memory, about.
+    pub fn memory_bytes(&self) -> usize {
+        let own = size_of::<Self>();
+        let all = |replies: &[Self]| replies.iter().map(Self::memory_bytes).sum::<usize>();
+        own + match self {
+            Self::Error(text) | Self::Text(text) => text.len(),
+            Self::Bulk(bytes) => bytes.len(),
+            Self::Array(replies) | Self::Set(replies) | Self::Push(replies) => all(replies),
+            Self::Map(pairs) => {
+                let of = |(key, value): &(Self, Self)| key.memory_bytes() + value.memory_bytes();
+                pairs.iter().map(of).sum()
+            }
+            _ => 0,
+        }
+    }
+
     /// Whether it is one.
     pub const fn is_error(&self) -> bool {
         matches!(self, Self::Error(_))

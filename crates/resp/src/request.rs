@@ -10,6 +10,8 @@ use crate::{inline, number};
 const LINE_BYTES: usize = 64 << 10;
 /// A request takes so much beside its arguments, about, for each of them.
 const ARGUMENT_BYTES: usize = 32;
+/// An argument that has fewer is copied.
+const COPIED_BYTES: usize = 32 << 10;
 
 /// No argument may have more bytes, as with Redis.
 const MOST_BYTES: usize = 512 << 20;
@@ -178,9 +180,9 @@ impl Requests {
         }
     }
 
-    /// It has said who it is.
-    pub const fn log_in(&mut self) {
-        self.has_logged_in = true;
+    /// Whether it has said who it is.
+    pub const fn log_in(&mut self, has_logged_in: bool) {
+        self.has_logged_in = has_logged_in;
     }
 
     /// Something has come.
@@ -193,7 +195,7 @@ impl Requests {
     /// Bytes that have come and are part of no request that was taken.
     pub fn waiting_bytes(&self) -> usize {
         let begun = self.begun.as_ref();
-        self.buffer.len() + begun.map_or(0, |begun| begun.bytes)
+        self.buffer.capacity() + begun.map_or(0, |begun| begun.bytes)
     }
 
     /// The next request, if all of it has come.
@@ -383,18 +385,16 @@ impl Requests {
 
     /// An argument, all of which has come, and the end of its line.
     fn take(&mut self, length: usize) -> Bytes {
-        let argument = match length < self.buffer.len() / 2 {
-            // A small part would keep all of a large buffer.
-            true => Bytes::copy_from_slice(&self.buffer[..length]),
-            false => return self.split(length),
+        // A small part would keep all of a large buffer.
+        let argument = match length < COPIED_BYTES || length < self.buffer.len() / 2 {
+            true => Bytes::copy_from_slice(&self.buffer.split_to(length)),
+            false => self.buffer.split_to(length).freeze(),
         };
-        self.buffer.advance(length + 2);
-        argument
-    }
-
-    fn split(&mut self, length: usize) -> Bytes {
-        let argument = self.buffer.split_to(length).freeze();
         self.buffer.advance(2);
+        if self.buffer.is_empty() {
+            // Nothing is kept while nothing comes.
+            self.buffer = BytesMut::new();
+        }
         argument
     }
 }

@@ -22,6 +22,10 @@ const LOGIN: Duration = Duration::from_secs(10);
 const BATCH_BYTES: usize = 32 << 10;
 /// So many commands are.
 const BATCH_COMMANDS: usize = 128;
+/// Room for replies that a client keeps while it says nothing.
+const KEPT_BYTES: usize = 16 << 10;
+/// So many replies may wait for one that is not known.
+const MOST_ITEMS: usize = 512;
 /// So much is told at once, and has to be taken in so long a time; sooner where all clients together keep too much.
 const PART_BYTES: usize = 64 << 10;
 const TAKES: Duration = Duration::from_secs(60);
@@ -98,6 +102,10 @@ impl Client<'_> {
         }
         // Whoever does not say who it is keeps no place from others.
         let left = LOGIN.saturating_sub(self.began.elapsed());
+        if left.is_zero() {
+            self.server.not_let_in.fetch_add(1, SeqCst);
+            return Ok(false);
+        }
         match timeout(left, self.stream.read(requests)).await {
             Ok(read) => Ok(read? > 0),
             Err(_) => {
@@ -121,6 +129,8 @@ impl Client<'_> {
                 }
             };
             self.server.commands.fetch_add(1, SeqCst);
+            self.make_room().await?;
+            let had_logged_in = self.connection.has_logged_in();
             if request.is_too_large() {
                 let reply = self.connection.refuse_large();
                 self.say(reply);
@@ -145,6 +155,11 @@ impl Client<'_> {
                     let text = info(self.server, &sections, self.is_cluster);
                     self.say(Reply::Text(text));
                 }
+            }
+            if had_logged_in && !self.connection.has_logged_in() {
+                // It has to say again who it is.
+                self.began = Instant::now();
+                requests.log_in(false);
             }
         }
     }
@@ -176,11 +191,23 @@ impl Client<'_> {
         let Some(user) = self.server.users.login(user, password) else {
             self.server.not_let_in.fetch_add(1, SeqCst);
             let wrong = "WRONGPASS invalid username-password pair or user is disabled.";
+            self.connection.refuse_login();
             return Reply::error(wrong);
         };
         self.connection.log_in(user);
-        requests.log_in();
+        requests.log_in(true);
         welcome
+    }
+
+    /// Many commands that have come at once are answered in parts.
+    async fn make_room(&mut self) -> io::Result<()> {
+        if self.items.len() >= MOST_ITEMS {
+            self.flush().await?;
+        }
+        match self.out.len() >= REPLY_BYTES {
+            true => self.write().await,
+            false => Ok(()),
+        }
     }
 
     fn say(&mut self, reply: Reply) {
@@ -278,13 +305,14 @@ impl Client<'_> {
             // Whoever takes nothing for long is gone, or keeps memory from others.
             let patience = match self.share.is_too_much() {
                 true => SOON,
-                false => TAKES,
+                false if self.connection.has_logged_in() => TAKES,
+                false => LOGIN,
             };
             let written = timeout(patience, self.stream.write(part)).await;
             written.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         }
         self.out.clear();
-        self.out.shrink_to(REPLY_BYTES);
+        self.out.shrink_to(KEPT_BYTES);
         Ok(())
     }
 }

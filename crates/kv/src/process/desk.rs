@@ -15,8 +15,6 @@ use crate::store::Witness;
 
 /// What is done when something may be told.
 type Then = Box<dyn FnOnce() + Send>;
-/// From so many on it is looked whether anybody still waits for them.
-const MANY: usize = 1_024;
 /// Whoever wants to know how far this replica is.
 type Listener = Box<dyn Fn(Signal) + Send>;
 
@@ -131,7 +129,7 @@ impl Inner {
     /// its outcome is not known.
     fn sweep(&mut self, now: Instant) {
         let patience = self.patience;
-        if self.waiting.len() >= MANY && now - self.swept > patience / 4 {
+        if now - self.swept > patience / 4 {
             self.swept = now;
             self.waiting
                 .retain(|_, (since, _)| now - *since <= patience);
@@ -158,10 +156,12 @@ mod tests {
     use rota_multiring::Rank;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
+    const MANY: usize = 1_024;
+
     #[test]
     fn what_nobody_waits_for_any_more_is_not_kept() {
         let all: Partitions = [1, 2].map(Partition).into();
-        let patience = Duration::from_millis(20);
+        let patience = Duration::from_millis(500);
         let desk = Arc::new(Desk::new(Partition(1), all.clone(), patience));
         let place = Place {
             round: 1,

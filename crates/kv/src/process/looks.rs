@@ -11,7 +11,7 @@ use super::lane::{Item, Permit};
 use super::order::{PAUSE, Waiting, fail};
 use crate::map::Partitions;
 use crate::mutants::{self, Mutant};
-use crate::store::{Batch, Pack, Store};
+use crate::store::{Batch, MOST_ANSWER_BYTES, Pack, Store};
 
 /// Milliseconds since 1970.
 pub(super) fn now() -> u64 {
@@ -19,26 +19,37 @@ pub(super) fn now() -> u64 {
     now.map_or(0, |now| now.as_millis() as u64)
 }
 
-/// A message that does nothing but let time pass.
-pub(super) fn marker() -> Vec<u8> {
+/// A message that does nothing but let time pass, to now, or a later time at which somebody has asked.
+pub(super) fn marker(asked: u64) -> Vec<u8> {
     let nothing = Batch {
-        stamp: now(),
+        stamp: asked.max(now()),
         ..Batch::default()
     };
     Pack(vec![nothing.encode()]).encode()
+}
+
+/// The latest time at which any of them was asked for, by the clocks of those who ask.
+fn asked(items: &[Item]) -> u64 {
+    let packs = items.iter().filter_map(|item| Pack::decode(&item.bytes));
+    let batches = packs.flat_map(|pack| pack.0);
+    let stamps = batches.filter_map(|bytes| Some(Batch::decode(bytes)?.stamp));
+    stamps.max().unwrap_or(0)
 }
 
 impl Gateway {
     /// All of them see at least what was answered before they were asked for.
     pub(super) async fn looks(&self, items: Vec<Item>, (permit, until): (Permit, Instant)) {
         if !mutants::on(Mutant::T04)
-            && let Err(error) = self.mark(permit, until).await
+            && let Err(error) = self.mark(asked(&items), (permit, until)).await
         {
             return fail(items, &error);
         }
         let packs = || items.iter().map(|item| &item.bytes);
         let look = |store: &Store| {
-            let answers: Vec<_> = packs().map(|pack| store.look_at_pack(pack)).collect();
+            let mut left = MOST_ANSWER_BYTES;
+            let answers: Vec<_> = packs()
+                .map(|pack| store.look_at_pack(pack, &mut left))
+                .collect();
             (store.last(), answers)
         };
         let (behind, answers) = loop {
@@ -57,8 +68,8 @@ impl Gateway {
     }
 
     /// Until a message is delivered here that is given now.
-    async fn mark(&self, permit: Permit, until: Instant) -> Result<(), OrderError> {
-        let (of, marker) = (self.name(), marker());
+    async fn mark(&self, asked: u64, (permit, until): (Permit, Instant)) -> Result<(), OrderError> {
+        let (of, marker) = (self.name(), marker(asked));
         let (tell, heard) = oneshot::channel();
         let then = move |_| {
             // The next one may leave.

@@ -322,6 +322,10 @@ impl Of {
     }
 
     fn replica(&self, text: &mut Text) {
+        if !self.server.gateway.orders.is_open() {
+            // It takes in a state: nobody waits for that.
+            return;
+        }
         let status = self.replica.status();
         let counts = status.counts;
         let counted = [

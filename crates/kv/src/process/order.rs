@@ -174,6 +174,7 @@ impl Gateway {
 
     /// In another partition alone.
     async fn there(&self, ask: impl Fn(u64) -> Ask, partition: Partition, until: Instant) -> Said {
+        let is_look = matches!(ask(0), Ask::Look(..));
         let unknown = || OrderError::Unknown(Partitions::from([partition]));
         let mut from = 0;
         loop {
@@ -192,8 +193,8 @@ impl Gateway {
             match told {
                 Ok(Ok(Ok(answer))) => return answers_of(&answer).ok_or_else(unknown),
                 Ok(Ok(Err(Lost::Failed(Failed::TooLarge)))) => return Err(OrderError::TooLarge),
-                // Nothing was asked, or nothing was done.
-                Ok(Ok(Err(Lost::Down | Lost::Failed(Failed::Busy)))) => {
+                // Nothing was asked, or nothing was done, or it is no matter whether it was.
+                Ok(Ok(Err(lost))) if may_ask_again(lost, is_look) => {
                     if Instant::now() >= until {
                         return Err(OrderError::Busy);
                     }
@@ -279,6 +280,10 @@ impl Gateway {
             }
         }
     }
+}
+
+fn may_ask_again(lost: Lost, is_look: bool) -> bool {
+    is_look || matches!(lost, Lost::Down | Lost::Failed(Failed::Busy))
 }
 
 fn answers_of(bytes: &[u8]) -> Option<Vec<Answer>> {

@@ -61,7 +61,9 @@ impl Looked {
         self.is_full.store(bytes >= self.most_bytes, SeqCst);
         if has_ended {
             // Time passes for all replicas at one place. If this one is lost there will be another.
-            let _ = self.orders.give(self.ring, (self.giver, number), &marker());
+            let _ = self
+                .orders
+                .give(self.ring, (self.giver, number), &marker(0));
         }
     }
 }

@@ -90,9 +90,8 @@ impl Sealer {
             loaded.looked = Instant::now();
             let now = stamps(&self.section);
             if now != loaded.stamps {
-                loaded.stamps = now;
                 match load(&self.section) {
-                    Ok(acceptor) => loaded.acceptor = acceptor,
+                    Ok(acceptor) => (loaded.acceptor, loaded.stamps) = (acceptor, now),
                     Err(error) => tracing::warn!(%error, "the certificate of before is used on"),
                 }
             }

@@ -9,6 +9,7 @@ use rota_resp::{Reply, Version};
 
 use super::parse::{error, is, number, syntax, wrong_count};
 use super::queue::Queue;
+use super::scan::scan;
 use super::session::{self, Identity};
 use super::table::{Entry, find};
 use super::view::View;
@@ -19,12 +20,6 @@ use crate::store::MOST_BATCH_BYTES;
 
 /// So many keys are watched at most.
 const MOST_WATCHED: usize = 10_000;
-/// A pattern has so many bytes at most.
-const MOST_PATTERN_BYTES: usize = 1_024;
-/// A walk through all keys looks at so many at once, at most.
-const MOST_WALKED: i64 = 10_000;
-/// And at so many where nobody says how many.
-const USUAL_WALK: u32 = 10;
 
 /// What is to be done.
 #[derive(Clone, PartialEq, Debug)]
@@ -49,6 +44,8 @@ pub struct Connection {
     identity: Identity,
     /// It knows where keys are, and is told when it asks in the wrong place.
     is_cluster: bool,
+    /// Before it said who it is, which has to be proved.
+    before: Option<Identity>,
     is_open: bool,
     has_logged_in: bool,
     /// What it may do; none: everything.
@@ -67,6 +64,7 @@ impl Connection {
                 ..Identity::default()
             },
             is_cluster,
+            before: None,
             is_open,
             has_logged_in: is_open,
             user: None,
@@ -89,6 +87,13 @@ impl Connection {
     /// It has proved who it is.
     pub fn log_in(&mut self, user: Arc<User>) {
         (self.has_logged_in, self.user) = (true, Some(user));
+    }
+
+    /// It has not: what it has said of itself with that does not count.
+    pub fn refuse_login(&mut self) {
+        if let Some(before) = self.before.take() {
+            self.identity = before;
+        }
     }
 
     /// Whether it has, or need not.
@@ -287,16 +292,23 @@ impl Connection {
     }
 
     fn hello(&mut self, arguments: &[Bytes]) -> Step {
+        self.before = Some(self.identity.clone());
         let login = session::hello(&mut self.identity, arguments);
         let welcome = session::welcome(&self.identity, self.is_cluster);
         match login {
-            Err(reply) => Step::Reply(reply),
+            Err(reply) => {
+                self.refuse_login();
+                Step::Reply(reply)
+            }
             Ok(Some((user, password))) => Step::Login(user, password, welcome),
-            Ok(None) if !self.has_logged_in => Step::Reply(error(
-                "NOAUTH HELLO must be called with the client already authenticated, otherwise the \
-                 HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and \
-                 select the RESP protocol version at the same time",
-            )),
+            Ok(None) if !self.has_logged_in => {
+                self.refuse_login();
+                Step::Reply(error(
+                    "NOAUTH HELLO must be called with the client already authenticated, otherwise the \
+                     HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and \
+                     select the RESP protocol version at the same time",
+                ))
+            }
             Ok(None) => Step::Reply(welcome),
         }
     }
@@ -354,37 +366,4 @@ fn unknown(name: &[u8], arguments: &[Bytes]) -> Reply {
         text += &format!("'{}' ", shown(argument));
     }
     Reply::Error(text)
-}
-
-/// `SCAN cursor [MATCH pattern] [COUNT n] [TYPE kind]`.
-fn scan(arguments: &[Bytes]) -> Result<(u64, Walk), Reply> {
-    let (at, mut rest) = arguments.split_first().ok_or_else(syntax)?;
-    let at = std::str::from_utf8(at).ok().and_then(|at| at.parse().ok());
-    let at = at.ok_or_else(|| error("ERR invalid cursor"))?;
-    let mut walk = Walk {
-        from: Bytes::new(),
-        count: USUAL_WALK,
-        pattern: None,
-        kind: None,
-    };
-    while let Some((word, behind)) = rest.split_first() {
-        let (value, behind) = behind.split_first().ok_or_else(syntax)?;
-        if is(word, "MATCH") && value.len() > MOST_PATTERN_BYTES {
-            return Err(error("ERR the pattern is too long"));
-        } else if is(word, "MATCH") {
-            walk.pattern = Some(value.clone());
-        } else if is(word, "COUNT") {
-            let count = number(value)?;
-            if count < 1 {
-                return Err(syntax());
-            }
-            walk.count = count.min(MOST_WALKED) as u32;
-        } else if is(word, "TYPE") {
-            walk.kind = Some(value.clone());
-        } else {
-            return Err(syntax());
-        }
-        rest = behind;
-    }
-    Ok((at, walk))
 }

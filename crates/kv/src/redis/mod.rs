@@ -7,6 +7,7 @@ mod glob;
 mod parse;
 mod queue;
 mod reply;
+mod scan;
 mod session;
 mod table;
 mod view;

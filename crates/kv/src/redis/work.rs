@@ -107,7 +107,7 @@ impl Task {
     pub fn bytes(&self) -> usize {
         match self {
             Self::Store { arguments, .. } => arguments.iter().map(|bytes| 16 + bytes.len()).sum(),
-            Self::Known(_) => 16,
+            Self::Known(reply) => reply.memory_bytes(),
         }
     }
 

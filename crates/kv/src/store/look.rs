@@ -15,12 +15,12 @@ use super::{LEAST_ANSWER_BYTES, MOST_ANSWER_BYTES, MOST_LOOKED, MOST_RANGE_BYTES
 pub(super) type Fields = OrdMap<Bytes, Bytes>;
 
 impl Store {
-    /// What batches are answered that only look, as it is here: as they would be if they were ordered now.
-    pub fn look_at_pack(&self, pack: &[u8]) -> Vec<Answer> {
-        let mut left = MOST_ANSWER_BYTES;
+    /// What batches are answered that only look, as it is here: as they would be if they were ordered now. `left`: bytes that answers
+    /// may have yet, [`MOST_ANSWER_BYTES`] at first.
+    pub fn look_at_pack(&self, pack: &[u8], left: &mut usize) -> Vec<Answer> {
         let batches = Pack::decode(pack).map_or_else(Vec::new, |pack| pack.0);
         let answer = |bytes| match Batch::decode(bytes) {
-            Some(batch) if batch.only_looks() => self.look_at_batch(&batch, &mut left),
+            Some(batch) if batch.only_looks() => self.look_at_batch(&batch, left),
             _ => Answer::Unreadable,
         };
         batches.into_iter().map(answer).collect()

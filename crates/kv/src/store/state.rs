@@ -184,7 +184,9 @@ impl Store {
 
     /// Whether there are keys whose end has come by then.
     pub fn has_ended(&self, time: u64) -> bool {
-        self.ends.first().is_some_and(|(end, _)| *end <= time)
+        self.ends
+            .first()
+            .is_some_and(|(end, _)| *end <= time.max(self.now))
     }
 
     /// Time passes. Of the keys that have come to their ends so many are taken away at most.

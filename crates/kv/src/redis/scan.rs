@@ -1,0 +1,47 @@
+//! `SCAN`.
+
+use bytes::Bytes;
+use rota_resp::Reply;
+
+use super::parse::{error, is, number, syntax};
+use super::work::Walk;
+
+/// A pattern has so many bytes at most.
+const MOST_PATTERN_BYTES: usize = 1_024;
+/// A walk through all keys looks at so many at once, at most.
+const MOST_WALKED: i64 = 10_000;
+/// And at so many where nobody says how many.
+const USUAL_WALK: u32 = 10;
+
+/// `SCAN cursor [MATCH pattern] [COUNT n] [TYPE kind]`.
+pub(super) fn scan(arguments: &[Bytes]) -> Result<(u64, Walk), Reply> {
+    let (at, mut rest) = arguments.split_first().ok_or_else(syntax)?;
+    let at = std::str::from_utf8(at).ok().and_then(|at| at.parse().ok());
+    let at = at.ok_or_else(|| error("ERR invalid cursor"))?;
+    let mut walk = Walk {
+        from: Bytes::new(),
+        count: USUAL_WALK,
+        pattern: None,
+        kind: None,
+    };
+    while let Some((word, behind)) = rest.split_first() {
+        let (value, behind) = behind.split_first().ok_or_else(syntax)?;
+        if is(word, "MATCH") && value.len() > MOST_PATTERN_BYTES {
+            return Err(error("ERR the pattern is too long"));
+        } else if is(word, "MATCH") {
+            walk.pattern = Some(value.clone());
+        } else if is(word, "COUNT") {
+            let count = number(value)?;
+            if count < 1 {
+                return Err(syntax());
+            }
+            walk.count = count.min(MOST_WALKED) as u32;
+        } else if is(word, "TYPE") {
+            walk.kind = Some(value.clone());
+        } else {
+            return Err(syntax());
+        }
+        rest = behind;
+    }
+    Ok((at, walk))
+}
