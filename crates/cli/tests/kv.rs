@@ -258,7 +258,7 @@ fn commands_say_who_they_are_and_speak_tls() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = |name: &str| directory.path().join(name);
     let of = (directory.path(), rota_node::VoteStorage::Memory);
-    let mut config = rota_kv::KvConfig::loopback((1, 1), 23_100, of);
+    let mut config = rota_kv::KvConfig::loopback((1, 1), 24_400, of);
     config.kv.tls = Some(rota_kv::TlsSection {
         certificate: file("own.pem"),
         key: file("own.key"),

@@ -112,7 +112,7 @@ fn clients_that_harm_take_no_memory_without_a_bound_and_stop_nobody() {
         .unwrap_or(500);
     let directory = tempfile::tempdir().expect("a directory");
     let of = (directory.path(), VoteStorage::Memory);
-    let config = KvConfig::loopback((1, 1), 23_200, of);
+    let config = KvConfig::loopback((1, 1), 24_500, of);
     let served = start(&config, directory.path());
     let port = config.kv.process[0].redis_port.expect("a port");
     let address = SocketAddr::from(([127, 0, 0, 1], port));

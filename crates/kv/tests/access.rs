@@ -116,7 +116,7 @@ fn error(reply: Option<Reply>) -> String {
 #[test]
 fn clients_speak_tls_and_do_what_their_user_may() {
     let directory = tempfile::tempdir().expect("a directory");
-    let config = config(23_000, directory.path());
+    let config = config(24_300, directory.path());
     let root = certificate(directory.path());
     let process = Kv::start(&config, NodeId::new(1).expect("not 0")).expect("it starts");
     let port = config.kv.process[0].redis_port.expect("a port");
@@ -157,7 +157,7 @@ fn clients_speak_tls_and_do_what_their_user_may() {
 #[test]
 fn clients_come_from_other_hosts_only_sealed_and_with_a_name() {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut config = config(23_050, directory.path());
+    let mut config = config(24_350, directory.path());
     for node in &mut config.rings.common.nodes {
         node.address = [10, 0, 0, 1].into();
     }

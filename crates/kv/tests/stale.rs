@@ -11,7 +11,7 @@ use rota_kv::{Kv, KvConfig};
 use rota_node::VoteStorage;
 use rota_resp::{Replies, Reply, Request};
 
-const PORT: u16 = 22_900;
+const PORT: u16 = 24_600;
 const ROUNDS: usize = 3_000;
 
 struct Client(TcpStream, Replies);
