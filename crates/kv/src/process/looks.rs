@@ -1,23 +1,16 @@
 //! What is only looked at: it is not ordered itself, but a message without commands is, for all that waits. Whatever was answered before that was given stands
 //! before it, so when it is delivered here, this replica has all that has to be seen. One replica looks, and not each.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::gateway::{Gateway, OrderError};
 use super::lane::{Item, Permit};
+use super::now;
 use super::order::{PAUSE, Waiting, fail};
 use crate::map::Partitions;
 use crate::mutants::{self, Mutant};
 use crate::store::{Batch, MOST_ANSWER_BYTES, Pack, Store};
-
-/// Milliseconds since 1970.
-pub(super) fn now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| now.as_millis() as u64)
-}
 
 /// A message that does nothing but let time pass, to now, or a later time at which somebody has asked.
 pub(super) fn marker(asked: u64) -> Vec<u8> {
@@ -32,7 +25,7 @@ pub(super) fn marker(asked: u64) -> Vec<u8> {
 fn asked(items: &[Item]) -> u64 {
     let packs = items.iter().filter_map(|item| Pack::decode(&item.bytes));
     let batches = packs.flat_map(|pack| pack.0);
-    let stamps = batches.filter_map(|bytes| Some(Batch::decode(bytes)?.stamp));
+    let stamps = batches.filter_map(Batch::stamp_of);
     stamps.max().unwrap_or(0)
 }
 

@@ -20,10 +20,16 @@ mod times;
 mod walks;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use looks::now;
 pub use sealed::SealError;
 pub use start::{Kv, StartError};
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| now.as_millis() as u64)
+}
 
 /// What is behind a mutex, also where a thread that held it has panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

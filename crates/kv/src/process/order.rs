@@ -54,62 +54,52 @@ impl Drop for Asked<'_> {
 /// What a process was asked, where its answer comes, and its place among those of its partition.
 type Question<'a> = (Asked<'a>, oneshot::Receiver<Told>, usize);
 
-/// A message.
-struct Message {
-    items: Vec<Item>,
-    bytes: Bytes,
-    until: Instant,
-}
-
 /// Has ordered what waits for a route, for ever.
 pub(super) async fn run(server: Arc<Server>, route: Route) {
     let lane = server.gateway.lanes.get(&route).cloned();
     let Some(lane) = lane else { return };
     loop {
         let (items, permit) = lane.next().await;
-        let parts = items.iter().map(|item| item.bytes.clone()).collect();
-        let until = items.iter().map(|item| item.until).max();
-        let message = Message {
-            bytes: Pack(parts).encode().into(),
-            until: until.unwrap_or_else(Instant::now),
-            items,
-        };
         let server = Arc::clone(&server);
         drop(tokio::task::spawn_local(async move {
-            server.gateway.carry(route, message, permit).await;
+            server.gateway.carry(route, items, permit).await;
         }));
     }
 }
 
+/// What is ordered as one message.
+fn pack(items: &[Item]) -> Bytes {
+    let parts = items.iter().map(|item| &item.bytes[..]).collect();
+    Pack::<&[u8]>(parts).encode().into()
+}
+
 impl Gateway {
-    async fn carry(&self, route: Route, message: Message, permit: Permit) {
-        let Message {
-            items,
-            bytes,
-            until,
-        } = message;
-        let of = self.name();
-        match route {
+    async fn carry(&self, route: Route, items: Vec<Item>, permit: Permit) {
+        let until = items.iter().map(|item| item.until).max();
+        let (of, until) = (self.name(), until.unwrap_or_else(Instant::now));
+        let (partition, said) = match route {
+            Route::Look => return self.looks(items, (permit, until)).await,
+            Route::All => {
+                let bytes = pack(&items);
+                return self.everywhere(of, (items, &bytes), (permit, until)).await;
+            }
             Route::Own => {
+                let bytes = pack(&items);
                 let here = self.here(of, (self.ring, &bytes), (permit, until));
-                let said = BTreeMap::from([(self.own, here.await)]);
-                deal_out(items, &said);
+                (self.own, here.await)
             }
             Route::Other(partition) => {
+                let bytes = pack(&items);
                 let ask = |id| Ask::Give(id, of, bytes.clone());
-                let there = self.there(ask, partition, until).await;
-                drop(permit);
-                deal_out(items, &BTreeMap::from([(partition, there)]));
+                (partition, self.there(ask, (partition, permit), until).await)
             }
-            Route::Look => self.looks(items, (permit, until)).await,
             Route::LookAt(partition) => {
+                let bytes = pack(&items);
                 let ask = |id| Ask::Look(id, bytes.clone());
-                let there = self.there(ask, partition, until).await;
-                drop(permit);
-                deal_out(items, &BTreeMap::from([(partition, there)]));
+                (partition, self.there(ask, (partition, permit), until).await)
             }
-            Route::All => self.everywhere(of, (items, &bytes), (permit, until)).await,
-        }
+        };
+        deal_out(items, &BTreeMap::from([(partition, said)]));
     }
 
     /// In the own partition.
@@ -173,7 +163,12 @@ impl Gateway {
     }
 
     /// In another partition alone.
-    async fn there(&self, ask: impl Fn(u64) -> Ask, partition: Partition, until: Instant) -> Said {
+    async fn there(
+        &self,
+        ask: impl Fn(u64) -> Ask,
+        (partition, _permit): (Partition, Permit),
+        until: Instant,
+    ) -> Said {
         let is_look = matches!(ask(0), Ask::Look(..));
         let unknown = || OrderError::Unknown(Partitions::from([partition]));
         let mut from = 0;

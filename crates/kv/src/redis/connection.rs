@@ -104,7 +104,7 @@ impl Connection {
     /// How keys are that it watches.
     pub fn on_watched(&mut self, keys: Vec<(Bytes, Option<Place>)>) {
         for (key, version) in keys {
-            self.watched_bytes += 16 + key.len();
+            self.watched_bytes += work::bytes_of([&key]);
             // What it saw first counts.
             self.watched.entry(key).or_insert(version);
         }
@@ -247,7 +247,7 @@ impl Connection {
 
     /// Who knows where keys are is told where they are, if not here.
     fn elsewhere(&self, entry: &Entry, arguments: &[Bytes], view: &View) -> Option<Reply> {
-        let key = work::key_of(entry.name, arguments).filter(|_| self.is_cluster)?;
+        let key = entry.keys(arguments).next().filter(|_| self.is_cluster)?;
         let slot = rota_resp::slot::of(key);
         // Each replica answers. Where none is there, what is asked for here waits for one.
         match view.is_here(slot) {
@@ -264,7 +264,7 @@ impl Connection {
             ("watch", _) if self.watched.len() + arguments.len() > MOST_WATCHED => {
                 Step::Reply(error("ERR no more than 10000 keys are watched"))
             }
-            ("watch", _) if self.watched_bytes + bytes_of(&arguments) > MOST_BATCH_BYTES => {
+            ("watch", _) if self.watched_bytes + work::bytes_of(&arguments) > MOST_BATCH_BYTES => {
                 Step::Reply(error("ERR no more than 1 MiB of keys is watched"))
             }
             ("watch", _) => Step::Order(Work::Watch(arguments)),
@@ -347,10 +347,6 @@ impl Connection {
             _ => return None,
         })
     }
-}
-
-fn bytes_of(arguments: &[Bytes]) -> usize {
-    arguments.iter().map(|bytes| 16 + bytes.len()).sum()
 }
 
 fn unknown(name: &[u8], arguments: &[Bytes]) -> Reply {

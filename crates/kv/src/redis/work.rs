@@ -89,24 +89,22 @@ impl Work {
         match self {
             Self::One(task) => task.bytes(),
             Self::Transaction(tasks, _) => tasks.iter().map(Task::bytes).sum(),
-            Self::Watch(keys) => keys.iter().map(|key| 16 + key.len()).sum(),
+            Self::Watch(keys) => bytes_of(keys),
             Self::Walk(walk) => walk.from.len(),
         }
     }
 }
 
-/// The first key of a command.
-pub(super) fn key_of<'a>(name: &str, arguments: &'a [Bytes]) -> Option<&'a Bytes> {
-    let entry = super::table::find(name.as_bytes())?;
-    let at = usize::try_from(entry.first - 1).ok()?;
-    arguments.get(at)
+/// What arguments take.
+pub(super) fn bytes_of<'a>(arguments: impl IntoIterator<Item = &'a Bytes>) -> usize {
+    arguments.into_iter().map(|bytes| 16 + bytes.len()).sum()
 }
 
 impl Task {
     /// Its bytes.
     pub fn bytes(&self) -> usize {
         match self {
-            Self::Store { arguments, .. } => arguments.iter().map(|bytes| 16 + bytes.len()).sum(),
+            Self::Store { arguments, .. } => bytes_of(arguments),
             Self::Known(reply) => reply.memory_bytes(),
         }
     }

@@ -5,11 +5,11 @@ use rota_multiring::Place;
 
 use super::action::{Action, Life, Only, OnlyLife};
 use super::batch::{Batch, Operation, Test};
-use super::look::{Fields, found};
+use super::look::{Fields, Room, found};
 use super::outcome::{Answer, Fault, Outcome};
 use super::state::Store;
 use super::value::{Entry, Value, field_bytes};
-use super::{LEAST_ANSWER_BYTES, MOST_FIELDS_BYTES, MOST_VALUE_BYTES};
+use super::{MOST_FIELDS_BYTES, MOST_VALUE_BYTES};
 use crate::map::{Map, Partitions};
 
 /// A field and its bytes.
@@ -72,22 +72,16 @@ impl Store {
         if self.is_for_later(batch, *left) {
             return Answer::Later;
         }
-        // What others in the message have read does not keep this one from what it writes.
-        let mut room = (*left).max(LEAST_ANSWER_BYTES);
+        let mut room = Room::of(left);
         let mut outcomes = Vec::new();
         for (at, operation) in (0..).zip(&batch.operations) {
             if !is_alone && !self.is_own(operation) {
                 continue;
             }
-            let takes = self.answer_bytes(operation);
-            let outcome = match room.checked_sub(takes) {
-                Some(rest) => {
-                    room = rest;
-                    *left = left.saturating_sub(takes);
-                    self.operate(operation, place)
-                }
+            let outcome = match room.has(self.answer_bytes(operation)) {
+                true => self.operate(operation, place),
                 // Whatever it would change is not changed either.
-                None => Err(Fault::Answer),
+                false => Err(Fault::Answer),
             };
             outcomes.push((at, outcome.unwrap_or_else(Outcome::Fault)));
         }

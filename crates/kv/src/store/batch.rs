@@ -202,6 +202,11 @@ impl<'a> Batch<'a> {
         out
     }
 
+    /// The time at which it was asked for, of what [`Self::encode`] has made.
+    pub fn stamp_of(bytes: &[u8]) -> Option<u64> {
+        Reader(bytes).u64()
+    }
+
     /// What [`Self::encode`] has made; `None` for anything else.
     pub fn decode(bytes: &'a [u8]) -> Option<Self> {
         let mut bytes = Reader(bytes);

@@ -14,6 +14,32 @@ use super::{LEAST_ANSWER_BYTES, MOST_ANSWER_BYTES, MOST_LOOKED, MOST_RANGE_BYTES
 /// The fields of a key.
 pub(super) type Fields = OrdMap<Bytes, Bytes>;
 
+/// How much may be answered yet.
+pub(super) struct Room<'a> {
+    batch: usize,
+    message: &'a mut usize,
+}
+
+impl<'a> Room<'a> {
+    /// To a batch. What others in its message have read does not keep it from what it writes.
+    pub(super) fn of(message: &'a mut usize) -> Self {
+        Self {
+            batch: (*message).max(LEAST_ANSWER_BYTES),
+            message,
+        }
+    }
+
+    /// Whether there is room for so many bytes, which are taken then.
+    pub(super) const fn has(&mut self, bytes: usize) -> bool {
+        let Some(rest) = self.batch.checked_sub(bytes) else {
+            return false;
+        };
+        self.batch = rest;
+        *self.message = self.message.saturating_sub(bytes);
+        true
+    }
+}
+
 impl Store {
     /// What batches are answered that only look, as it is here: as they would be if they were ordered now. `left`: bytes that answers
     /// may have yet, [`MOST_ANSWER_BYTES`] at first.
@@ -30,18 +56,13 @@ impl Store {
         if self.is_for_later(batch, *left) {
             return Answer::Later;
         }
-        let mut room = (*left).max(LEAST_ANSWER_BYTES);
+        let mut room = Room::of(left);
         let operations = (0..).zip(&batch.operations);
         let own = operations.filter(|(_, operation)| self.is_own(operation));
         let outcomes = own.map(|(at, operation)| {
-            let takes = self.answer_bytes(operation);
-            let outcome = match room.checked_sub(takes) {
-                Some(rest) => {
-                    room = rest;
-                    *left = left.saturating_sub(takes);
-                    self.look(operation).unwrap_or(Outcome::Nothing)
-                }
-                None => Outcome::Fault(Fault::Answer),
+            let outcome = match room.has(self.answer_bytes(operation)) {
+                true => self.look(operation).unwrap_or(Outcome::Nothing),
+                false => Outcome::Fault(Fault::Answer),
             };
             (at, outcome)
         });
