@@ -23,6 +23,7 @@ mod socket;
 mod testbed;
 
 pub use above_client::{ToGroup, configuration_of, message_of, node_of};
+pub use clock::process_cpu_ns_of;
 pub use error::BenchError;
 pub use figures::{
     Figure, FigureReport, FiguresOptions, FiguresReport, Paper, Series, draw_figures, run_figures,

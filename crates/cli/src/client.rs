@@ -19,25 +19,31 @@ pub struct ClientOptions {
     tls: TlsOptions,
 }
 
-/// How the daemon and this client know each other, at a tls: address.
-#[derive(Clone, Debug, clap::Args)]
-struct TlsOptions {
-    /// The roots that the daemon's certificate has to come from, as PEM
+/// How a daemon or a store and this client know each other.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct TlsOptions {
+    /// The roots that the other side's certificate has to come from, as PEM
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
     /// The certificate that this client shows, as PEM
-    #[arg(long, value_name = "FILE", requires = "key", requires = "ca")]
+    #[arg(long, value_name = "FILE", requires = "own_key", requires = "ca")]
     certificate: Option<PathBuf>,
     /// Its private key, as PEM
-    #[arg(long, value_name = "FILE", requires = "certificate")]
+    #[arg(
+        id = "own_key",
+        long = "key",
+        value_name = "FILE",
+        requires = "certificate"
+    )]
     key: Option<PathBuf>,
-    /// The name that the daemon's certificate has to be for [default: the host of the address]
+    /// The name that the other side's certificate has to be for [default: the host of the address]
     #[arg(long, value_name = "NAME", requires = "ca")]
     server_name: Option<String>,
 }
 
 impl TlsOptions {
-    fn load(&self) -> Result<Option<Tls>, TlsFileError> {
+    /// What is in the files; `None`: no TLS is spoken.
+    pub fn load(&self) -> Result<Option<Tls>, TlsFileError> {
         let tls = match (&self.ca, &self.certificate, &self.key) {
             (None, ..) => return Ok(None),
             (Some(ca), Some(certificate), Some(key)) => {

@@ -102,8 +102,11 @@ impl Tls {
         self
     }
 
-    /// For a connection to `HOST:PORT`.
-    pub(crate) fn session(&self, host: &str) -> Result<Session, ConnectError> {
+    /// One side of a connection to `HOST:PORT`, for who reads and writes himself.
+    ///
+    /// # Errors
+    /// [`ConnectError::Tls`]: no server has such a name.
+    pub fn connection(&self, host: &str) -> Result<ClientConnection, ConnectError> {
         let name = match &self.server_name {
             Some(name) => name.clone(),
             None => {
@@ -114,7 +117,12 @@ impl Tls {
         let tls = |error: &dyn fmt::Display| ConnectError::Tls(error.to_string());
         let name = ServerName::try_from(name).map_err(|error| tls(&error))?;
         let connection = ClientConnection::new(Arc::clone(&self.config), name);
-        let mut connection = connection.map_err(|error| tls(&error))?;
+        connection.map_err(|error| tls(&error))
+    }
+
+    /// For a connection to `HOST:PORT`.
+    pub(crate) fn session(&self, host: &str) -> Result<Session, ConnectError> {
+        let mut connection = self.connection(host)?;
         connection.set_buffer_limit(None);
         Ok(Session(Mutex::new(State {
             connection,

@@ -13,7 +13,7 @@ const KEPT: u64 = 64;
 const FEW: u64 = 4;
 
 /// Asks for as many as this process may have, and says in the log if they are fewer than so many clients need.
-pub(crate) fn ask_for_all(clients: usize) {
+pub fn ask_for_all(clients: usize) {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else {
         return;
     };

@@ -52,6 +52,7 @@ mod trace;
 pub use config::{DaemonConfig, DaemonConfigError, SlowClients, ThrottleThen};
 pub use control::Control;
 pub use daemon::{Daemon, OpenError};
+pub use descriptors::ask_for_all as ask_for_descriptors;
 pub use reload::{CertificateFiles, NewSettings};
 pub use status::{
     ClientStatus, DaemonStatus, HistogramStatus, HoldStatus, PeerStatus, QueueStatus, ReloadStatus,

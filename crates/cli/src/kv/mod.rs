@@ -4,7 +4,6 @@ mod ask;
 mod bench;
 mod check;
 mod demo;
-mod descriptors;
 mod load;
 mod report;
 mod serve;

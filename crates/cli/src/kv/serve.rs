@@ -12,7 +12,6 @@ use rota_core::contract::NodeId;
 use rota_kv::{Kv, KvConfig};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::descriptors::ask_for_all;
 use crate::log::{Log, LogFormat};
 use crate::say::complain;
 
@@ -78,7 +77,7 @@ fn open(options: &ServeOptions) -> Result<(Kv, Arc<AtomicBool>), String> {
             stop.store(true, Ordering::Relaxed);
         });
     }
-    ask_for_all(config.kv.clients());
+    rota_daemon::ask_for_descriptors(config.kv.clients() as usize);
     let kv = Kv::start(&config, node).map_err(|error| error.to_string())?;
     tracing::info!(node = options.node, "the process serves clients");
     Ok((kv, stop))

@@ -24,7 +24,6 @@ use self::measured::Measured;
 use self::processor::Processor;
 use self::report::Report;
 use self::workload::Workload;
-use super::descriptors::ask_for_all;
 use crate::say::{complain, print, print_json, tell};
 
 /// So many values are on their way of a client that fills.
@@ -106,7 +105,7 @@ pub fn main(options: &KvBench) -> ExitCode {
 }
 
 fn run(options: &KvBench) -> Result<Report, String> {
-    ask_for_all(u64::from(options.clients));
+    rota_daemon::ask_for_descriptors(options.clients as usize);
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()

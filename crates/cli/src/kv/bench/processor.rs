@@ -1,7 +1,8 @@
 //! What processor time the servers took.
 
-use std::fs;
 use std::time::Duration;
+
+use rota_bench::process_cpu_ns_of;
 
 /// When it began.
 #[derive(Clone, Debug)]
@@ -34,24 +35,11 @@ impl Processor {
 }
 
 fn time(processes: &[u32]) -> Result<Duration, String> {
-    processes.iter().map(|process| time_of(*process)).sum()
-}
-
-/// In user and system mode (proc_pid_stat(5): fields 14 and 15, the second field is in parentheses and may have spaces).
-fn time_of(process: u32) -> Result<Duration, String> {
-    let failed = |what: String| format!("processor time of process {process}: {what}");
-    let stat = fs::read_to_string(format!("/proc/{process}/stat"));
-    let stat = stat.map_err(|error| failed(error.to_string()))?;
-    let behind = stat.rsplit_once(')').map(|(_, behind)| behind);
-    let fields: Vec<&str> = behind.unwrap_or_default().split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok());
-    match (ticks(11), ticks(12)) {
-        (Some(user), Some(system)) => {
-            let a_second = rustix::param::clock_ticks_per_second();
-            Ok(Duration::from_secs_f64(
-                (user + system) as f64 / a_second as f64,
-            ))
-        }
-        _ => Err(failed("there is none".to_owned())),
-    }
+    let of = |process: &u32| match process_cpu_ns_of(*process) {
+        0 => Err(format!(
+            "processor time of process {process}: there is none"
+        )),
+        nanos => Ok(Duration::from_nanos(nanos)),
+    };
+    processes.iter().map(of).sum()
 }
