@@ -5,7 +5,6 @@
 //! never. `GET /metrics` and `GET /status` are all there is; each connection is for one request.
 
 mod lobby;
-mod origin;
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -20,7 +19,6 @@ use crate::control::Control;
 use crate::metrics;
 use crate::status::DaemonStatus;
 use lobby::Lobby;
-use origin::is_here;
 
 /// Connections at one time. With one more, the oldest that has asked for nothing yet is closed; there are at most as
 /// many again that are being answered.
@@ -261,6 +259,12 @@ fn left(until: Instant) -> io::Result<Duration> {
     let left = until.checked_duration_since(Instant::now());
     let left = left.filter(|left| !left.is_zero());
     left.ok_or_else(|| ErrorKind::TimedOut.into())
+}
+
+/// Whether a request was meant for this host.
+fn is_here(host: Option<&[u8]>, configured: &[String]) -> bool {
+    let own = nix::unistd::gethostname().unwrap_or_default();
+    rota_net::is_meant_for(host, &own.to_string_lossy(), configured)
 }
 
 #[cfg(test)]

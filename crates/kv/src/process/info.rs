@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use bytes::Bytes;
 
+use super::facts::Facts;
 use super::listen::Server;
-use crate::store::Store;
 
 const SECTIONS: [&str; 9] = [
     "server",
@@ -33,6 +33,7 @@ pub(super) fn info(server: &Server, wanted: &[Bytes], is_cluster: bool) -> Strin
                     .any(|word| word.eq_ignore_ascii_case(all.as_bytes()))
             })
     };
+    let facts = Facts::of(&server.gateway);
     let mut text = String::new();
     for section in SECTIONS.into_iter().filter(|section| is(section)) {
         if !text.is_empty() {
@@ -41,17 +42,18 @@ pub(super) fn info(server: &Server, wanted: &[Bytes], is_cluster: bool) -> Strin
         let mut name = section.to_owned();
         name[..1].make_ascii_uppercase();
         let _ = write!(text, "# {name}\r\n");
-        for (key, value) in lines(server, section, is_cluster) {
+        for (key, value) in lines(server, &facts, (section, is_cluster)) {
             let _ = write!(text, "{key}:{value}\r\n");
         }
     }
     text
 }
 
-fn lines(server: &Server, section: &str, is_cluster: bool) -> Vec<(&'static str, String)> {
-    let gateway = &server.gateway;
-    let look = |store: &Store| (store.len(), store.ending(), store.bytes());
-    let (keys, ending, bytes) = gateway.orders.read(look).unwrap_or_default();
+fn lines(
+    server: &Server,
+    facts: &Facts,
+    (section, is_cluster): (&str, bool),
+) -> Vec<(&'static str, String)> {
     let count = |count: &AtomicU64| count.load(SeqCst).to_string();
     let flag = |flag: bool| u8::from(flag).to_string();
     match section {
@@ -75,7 +77,7 @@ fn lines(server: &Server, section: &str, is_cluster: bool) -> Vec<(&'static str,
             ("maxclients", server.most_clients.to_string()),
         ],
         "memory" => vec![
-            ("used_memory", bytes.to_string()),
+            ("used_memory", facts.bytes.to_string()),
             ("mem_clients_normal", server.held.bytes().to_string()),
             ("maxmemory", server.most_bytes.to_string()),
             ("maxmemory_policy", "noeviction".to_owned()),
@@ -94,27 +96,28 @@ fn lines(server: &Server, section: &str, is_cluster: bool) -> Vec<(&'static str,
             ]
         }
         "cluster" => vec![("cluster_enabled", flag(is_cluster))],
-        "keyspace" if keys == 0 => Vec::new(),
-        "keyspace" => vec![("db0", format!("keys={keys},expires={ending},avg_ttl=0"))],
-        _ => own(server, keys),
+        "keyspace" if facts.keys == 0 => Vec::new(),
+        "keyspace" => {
+            let (keys, ending) = (facts.keys, facts.ending);
+            vec![("db0", format!("keys={keys},expires={ending},avg_ttl=0"))]
+        }
+        _ => own(server, facts),
     }
 }
 
 /// What Redis does not have.
-fn own(server: &Server, keys: usize) -> Vec<(&'static str, String)> {
-    let gateway = &server.gateway;
-    let (waiting, of) = gateway.desk.waits();
-    let of: Vec<String> = of.iter().map(|partition| partition.0.to_string()).collect();
-    let up = gateway.links.values().filter(|link| link.is_up()).count();
-    let is_full = u8::from(gateway.is_full.load(SeqCst));
+fn own(server: &Server, facts: &Facts) -> Vec<(&'static str, String)> {
+    let flag = |flag: bool| u8::from(flag).to_string();
+    let of = facts.waits_for.iter();
+    let of: Vec<String> = of.map(|partition| partition.0.to_string()).collect();
     let mut lines = vec![
-        ("partition", gateway.own.0.to_string()),
-        ("keys", keys.to_string()),
-        ("open", u8::from(gateway.orders.is_open()).to_string()),
-        ("full", is_full.to_string()),
-        ("processes_connected", up.to_string()),
-        ("processes_configured", gateway.links.len().to_string()),
-        ("answers_waiting", waiting.to_string()),
+        ("partition", server.gateway.own.0.to_string()),
+        ("keys", facts.keys.to_string()),
+        ("open", flag(facts.is_open)),
+        ("full", flag(facts.is_full)),
+        ("processes_connected", facts.connected.to_string()),
+        ("processes_configured", facts.configured.to_string()),
+        ("answers_waiting", facts.waiting.to_string()),
         ("answers_waiting_for_partitions", of.join(",")),
     ];
     let counted = [

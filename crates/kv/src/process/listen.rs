@@ -3,19 +3,17 @@
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime;
-use tokio::task::LocalSet;
 
 use super::client::serve;
 use super::gateway::Gateway;
 use super::held::Held;
+use super::local::{Local, bind, listen};
 use super::lock;
 use super::order::run;
 use super::sealed::{Sealer, Stream};
@@ -23,7 +21,7 @@ use super::walks::Walks;
 use crate::access::Users;
 use crate::redis::{NodeView, View};
 
-/// How often it is looked for the end, and how the cluster is.
+/// How often it is looked how the cluster is.
 const LOOK: Duration = Duration::from_millis(50);
 /// A client that says nothing for so long is asked whether it is there.
 const IDLE: Duration = Duration::from_secs(60);
@@ -58,7 +56,6 @@ pub(super) struct Server {
     pub(super) protocol_errors: AtomicU64,
     /// Handshakes and passwords that were wrong, and clients that said nothing of themselves.
     pub(super) not_let_in: AtomicU64,
-    pub(super) stop: AtomicBool,
 }
 
 impl Server {
@@ -91,64 +88,22 @@ impl Server {
     }
 }
 
-/// See the module's page. Dropping it ends it.
-pub(super) struct Listeners {
-    server: Arc<Server>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Listeners {
-    /// Listens at each address; `true`: for clients that know a cluster.
-    pub(super) fn open(server: Arc<Server>, at: &[(SocketAddr, bool)]) -> io::Result<Self> {
-        let bind = |(address, is_cluster): &(SocketAddr, bool)| {
-            let listener = std::net::TcpListener::bind(address)?;
-            listener.set_nonblocking(true)?;
-            Ok((listener, *is_cluster))
-        };
-        let listeners: io::Result<Vec<_>> = at.iter().map(bind).collect();
-        let listeners = listeners?;
-        let runtime = runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let of = Arc::clone(&server);
-        let run = move || {
-            let local = LocalSet::new();
-            local.block_on(&runtime, async move {
-                for (listener, is_cluster) in listeners {
-                    match TcpListener::from_std(listener) {
-                        Ok(listener) => {
-                            let server = Arc::clone(&of);
-                            drop(tokio::task::spawn_local(accept(
-                                server, listener, is_cluster,
-                            )));
-                        }
-                        Err(error) => tracing::error!(%error, "a listener does not work"),
-                    }
-                }
-                for route in of.gateway.lanes.keys().copied() {
-                    let server = Arc::clone(&of);
-                    drop(tokio::task::spawn_local(run(server, route)));
-                }
-                while !of.stop.load(SeqCst) {
-                    tokio::time::sleep(LOOK).await;
-                }
+/// Listens at each address, until what is returned is dropped; `true`: for clients that know a cluster.
+pub(super) fn open(server: Arc<Server>, at: &[(SocketAddr, bool)]) -> io::Result<Local> {
+    let bind = |(address, is_cluster): &(SocketAddr, bool)| Ok((bind(*address)?, *is_cluster));
+    let listeners: io::Result<Vec<_>> = at.iter().map(bind).collect();
+    let listeners = listeners?;
+    Local::start("rota-kv-redis", move || {
+        for (listener, is_cluster) in listeners {
+            let server = Arc::clone(&server);
+            listen(listener, move |listener| {
+                accept(server, listener, is_cluster)
             });
-        };
-        let thread = thread::Builder::new().name("rota-kv-redis".to_owned());
-        Ok(Self {
-            server,
-            thread: Some(thread.spawn(run)?),
-        })
-    }
-}
-
-impl Drop for Listeners {
-    fn drop(&mut self) {
-        self.server.stop.store(true, SeqCst);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
         }
-    }
+        for route in server.gateway.lanes.keys().copied() {
+            drop(tokio::task::spawn_local(run(Arc::clone(&server), route)));
+        }
+    })
 }
 
 /// A client whose host is gone is gone, too.

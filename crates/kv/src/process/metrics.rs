@@ -3,10 +3,9 @@
 use std::convert::Infallible;
 use std::fmt::{self, Write as _};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -18,20 +17,20 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rota_replica::Replica;
 use tokio::net::TcpListener;
-use tokio::runtime;
 use tokio::sync::Semaphore;
-use tokio::task::LocalSet;
 use tokio::time::{sleep, timeout};
 
+use super::facts::Facts;
 use super::listen::Server;
+use super::local::{Local, bind, listen};
 use crate::store::Store;
 
 /// So many ask at once at most.
 const MOST_GUESTS: usize = 16;
 /// A request and its answer take no longer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often the end is looked for.
-const LOOK: Duration = Duration::from_millis(50);
+/// How long a listener waits that got an error.
+const PAUSE: Duration = Duration::from_millis(50);
 const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Whom it tells of.
@@ -40,47 +39,12 @@ pub(super) struct Of {
     pub(super) replica: Arc<Replica<Store>>,
 }
 
-/// See the module's page. Dropping it ends it.
-pub(super) struct Metrics {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Metrics {
-    pub(super) fn open(address: SocketAddr, of: Of) -> io::Result<Self> {
-        let listener = std::net::TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        let runtime = runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let ends = Arc::clone(&stop);
-        let run = move || {
-            LocalSet::new().block_on(&runtime, async {
-                match TcpListener::from_std(listener) {
-                    Ok(listener) => drop(tokio::task::spawn_local(serve(listener, Arc::new(of)))),
-                    Err(error) => tracing::error!(%error, "metrics are not served"),
-                }
-                while !ends.load(SeqCst) {
-                    sleep(LOOK).await;
-                }
-            });
-        };
-        let thread = thread::Builder::new().name("rota-kv-metrics".to_owned());
-        Ok(Self {
-            stop,
-            thread: Some(thread.spawn(run)?),
-        })
-    }
-}
-
-impl Drop for Metrics {
-    fn drop(&mut self) {
-        self.stop.store(true, SeqCst);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+/// Answers at an address, until what is returned is dropped.
+pub(super) fn open(address: SocketAddr, of: Of) -> io::Result<Local> {
+    let listener = bind(address)?;
+    Local::start("rota-kv-metrics", move || {
+        listen(listener, move |listener| serve(listener, Arc::new(of)));
+    })
 }
 
 async fn serve(listener: TcpListener, of: Arc<Of>) {
@@ -90,7 +54,7 @@ async fn serve(listener: TcpListener, of: Arc<Of>) {
             return;
         };
         let Ok((stream, _)) = listener.accept().await else {
-            sleep(LOOK).await;
+            sleep(PAUSE).await;
             continue;
         };
         let of = Arc::clone(&of);
@@ -111,7 +75,7 @@ async fn serve(listener: TcpListener, of: Arc<Of>) {
 fn answer(request: &Request<Incoming>, of: &Of) -> Response<Full<Bytes>> {
     let host = request.headers().get(HOST).map(|host| host.as_bytes());
     let (status, text) = match (request.method(), request.uri().path()) {
-        _ if !is_here(host) => (
+        _ if !rota_net::is_meant_for(host, "", &[]) => (
             StatusCode::MISDIRECTED_REQUEST,
             "this is another host\n".to_owned(),
         ),
@@ -131,21 +95,6 @@ fn answer(request: &Request<Incoming>, of: &Of) -> Response<Full<Bytes>> {
     let kind = hyper::header::HeaderValue::from_static(kind);
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response
-}
-
-/// A page in a browser can have a name of its own lead here, and would read what is served: only requests for an address or for `localhost` are
-/// answered, and those that name no host, which no browser sends.
-fn is_here(host: Option<&[u8]>) -> bool {
-    let Some(host) = host else { return true };
-    let Ok(host) = std::str::from_utf8(host) else {
-        return false;
-    };
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let name = name.trim_start_matches('[').trim_end_matches(']');
-    name.parse::<IpAddr>().is_ok() || name.eq_ignore_ascii_case("localhost")
 }
 
 /// The text, as it is written.
@@ -170,7 +119,6 @@ impl Of {
     fn text(&self) -> String {
         let mut text = Text(String::new());
         self.store(&mut text);
-        self.waits(&mut text);
         self.clients(&mut text);
         self.answers(&mut text);
         self.replica(&mut text);
@@ -178,66 +126,73 @@ impl Of {
     }
 
     fn store(&self, text: &mut Text) {
-        let gateway = &self.server.gateway;
-        let look = |store: &Store| (store.len(), store.ending(), store.bytes());
-        let found = gateway.orders.read(look);
-        let (keys, ending, bytes) = found.unwrap_or_default();
-        let gauge = |name| (name, "gauge");
-        let is_open = u8::from(gateway.orders.is_open());
-        let partition = gateway.own.0;
-        text.one(
-            gauge("partition"),
-            "Which partition this process has.",
-            partition,
-        );
-        text.one(
-            gauge("open"),
-            "It takes commands: 0 while it gets a state of another replica.",
-            is_open,
-        );
-        text.one(gauge("keys"), "Keys of its partition.", keys);
-        text.one(
-            gauge("keys_ending"),
-            "Of those, how many have an end.",
-            ending,
-        );
-        text.one(gauge("bytes"), "What they take, about.", bytes);
-        text.one(
-            gauge("bytes_limit"),
-            "With so many it takes no writes.",
-            self.server.most_bytes,
-        );
-        let is_full = u8::from(gateway.is_full.load(SeqCst));
-        text.one(gauge("full"), "It has so many.", is_full);
-        let up = gateway.links.values().filter(|link| link.is_up()).count();
-        text.one(
-            gauge("processes_connected"),
-            "Other processes that it is connected to.",
-            up,
-        );
-        let all = gateway.links.len();
-        text.one(
-            gauge("processes_configured"),
-            "Other processes that there should be.",
-            all,
-        );
+        let (server, gateway) = (&self.server, &self.server.gateway);
+        let facts = Facts::of(gateway);
+        let flag = |flag: bool| u64::from(flag);
+        let gauges = [
+            (
+                "partition",
+                u64::from(gateway.own.0),
+                "Which partition this process has.",
+            ),
+            (
+                "open",
+                flag(facts.is_open),
+                "It takes commands: 0 while it gets a state of another replica.",
+            ),
+            ("keys", facts.keys as u64, "Keys of its partition."),
+            (
+                "keys_ending",
+                facts.ending as u64,
+                "Of those, how many have an end.",
+            ),
+            ("bytes", facts.bytes as u64, "What they take, about."),
+            (
+                "bytes_limit",
+                server.most_bytes,
+                "With so many it takes no writes.",
+            ),
+            ("full", flag(facts.is_full), "It has so many."),
+            (
+                "processes_connected",
+                facts.connected as u64,
+                "Other processes that it is connected to.",
+            ),
+            (
+                "processes_configured",
+                facts.configured as u64,
+                "Other processes that there should be.",
+            ),
+            (
+                "answers_waiting",
+                facts.waiting as u64,
+                "Answers that wait for other partitions.",
+            ),
+            (
+                "clients",
+                server.clients.load(SeqCst),
+                "Clients that are connected.",
+            ),
+            ("clients_limit", server.most_clients, "So many may be."),
+            (
+                "clients_bytes",
+                server.held.bytes(),
+                "What is kept for clients.",
+            ),
+        ];
+        for (name, value, help) in gauges {
+            text.one((name, "gauge"), help, value);
+        }
+        self.waits(&facts, text);
     }
 
-    fn waits(&self, text: &mut Text) {
-        let gateway = &self.server.gateway;
-        let gauge = |name| (name, "gauge");
-        let (waiting, of) = gateway.desk.waits();
-        text.one(
-            gauge("answers_waiting"),
-            "Answers that wait for other partitions.",
-            waiting,
-        );
+    fn waits(&self, facts: &Facts, text: &mut Text) {
         text.head(
-            gauge("answers_wait_for"),
+            ("answers_wait_for", "gauge"),
             "The partitions that they wait for.",
         );
-        for partition in gateway.map.partitions() {
-            let waits = u8::from(of.contains(&partition));
+        for partition in self.server.gateway.map.partitions() {
+            let waits = u8::from(facts.waits_for.contains(&partition));
             let _ = writeln!(
                 text.0,
                 "rota_kv_answers_wait_for{{partition=\"{}\"}} {waits}",
@@ -248,19 +203,6 @@ impl Of {
 
     fn clients(&self, text: &mut Text) {
         let server = &self.server;
-        let gauge = |name| (name, "gauge");
-        let clients = server.clients.load(SeqCst);
-        text.one(gauge("clients"), "Clients that are connected.", clients);
-        text.one(
-            gauge("clients_limit"),
-            "So many may be.",
-            server.most_clients,
-        );
-        text.one(
-            gauge("clients_bytes"),
-            "What is kept for clients.",
-            server.held.bytes(),
-        );
         let counted = [
             (
                 "connections",

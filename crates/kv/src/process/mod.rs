@@ -3,6 +3,7 @@
 mod client;
 mod desk;
 mod door;
+mod facts;
 mod frame;
 mod gateway;
 mod held;
@@ -10,6 +11,7 @@ mod info;
 mod lane;
 mod link;
 mod listen;
+mod local;
 mod looks;
 mod metrics;
 mod order;

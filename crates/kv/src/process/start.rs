@@ -18,8 +18,9 @@ use super::gateway::{Gateway, Route};
 use super::held::Held;
 use super::lane::Lane;
 use super::link::{Link, Other};
-use super::listen::{Listeners, Server};
-use super::metrics::{Metrics, Of};
+use super::listen::{self, Server};
+use super::local::Local;
+use super::metrics::{self, Of};
 use super::pulse::{Looked, Pulse};
 use super::sealed::{SealError, Sealer};
 use super::times::Times;
@@ -69,10 +70,10 @@ impl std::error::Error for StartError {}
 
 /// A running process. Dropping it stops it.
 pub struct Kv {
-    listeners: Option<Listeners>,
+    listeners: Option<Local>,
     door: Option<Door>,
     pulse: Option<Pulse>,
-    metrics: Option<Metrics>,
+    metrics: Option<Local>,
     replica: Arc<Replica<Store>>,
 }
 
@@ -313,11 +314,10 @@ impl Begins<'_> {
             refused: AtomicU64::new(0),
             protocol_errors: AtomicU64::new(0),
             not_let_in: AtomicU64::new(0),
-            stop: AtomicBool::new(false),
         }))
     }
 
-    fn metrics(&self, server: &Arc<Server>) -> Result<Option<Metrics>, StartError> {
+    fn metrics(&self, server: &Arc<Server>) -> Result<Option<Local>, StartError> {
         let Some(port) = self.process.metrics_port else {
             return Ok(None);
         };
@@ -325,7 +325,7 @@ impl Begins<'_> {
             server: Arc::clone(server),
             replica: Arc::clone(&self.replica),
         };
-        let metrics = Metrics::open(self.at(self.process, port)?, of);
+        let metrics = metrics::open(self.at(self.process, port)?, of);
         let metrics = metrics.map_err(|error| StartError::System("metrics", error))?;
         Ok(Some(metrics))
     }
@@ -336,7 +336,7 @@ impl Begins<'_> {
         sealer.transpose().map_err(StartError::Seal)
     }
 
-    fn listeners(&self, server: Arc<Server>) -> Result<Listeners, StartError> {
+    fn listeners(&self, server: Arc<Server>) -> Result<Local, StartError> {
         let mut at = Vec::new();
         let ports = [
             (self.process.redis_port, false),
@@ -347,7 +347,7 @@ impl Begins<'_> {
                 at.push((self.at(self.process, port)?, is_cluster));
             }
         }
-        Listeners::open(server, &at)
+        listen::open(server, &at)
             .map_err(|error| StartError::System("where clients connect", error))
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a request was meant for this host.
+//! Whether a request by HTTP was meant for this host.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -7,12 +7,10 @@ const ANY: &str = "*";
 
 /// A page in a browser can have a name of its own lead to any address that the browser reaches, and then read what is
 /// served there as if it were its own: the browser sends that name. So only requests for an address, for `localhost`, for
-/// this host's own name or for a configured one are answered, and those that name no host, which no browser sends.
-pub(super) fn is_here(host: Option<&[u8]>, configured: &[String]) -> bool {
+/// the host's `own` name (empty: none) or for a configured one are answered, and those that name no host, which no browser sends.
+pub fn is_meant_for(host: Option<&[u8]>, own: &str, configured: &[String]) -> bool {
     let Some(host) = host else { return true };
-    let own = nix::unistd::gethostname().unwrap_or_default();
-    let own = own.to_string_lossy();
-    std::str::from_utf8(host).is_ok_and(|host| is_named(host, &own, configured))
+    std::str::from_utf8(host).is_ok_and(|host| is_named(host, own, configured))
 }
 
 fn is_named(host: &str, own: &str, configured: &[String]) -> bool {
@@ -75,8 +73,8 @@ mod tests {
         }
         assert!(!is_named("", "", &[String::new()]));
         assert!(is_named("evil.example", "ring-1", &["*".to_owned()]));
-        assert!(is_here(None, &[]));
-        assert!(!is_here(Some(b"evil.example"), &[]));
-        assert!(!is_here(Some(b"\xff"), &["*".to_owned()]));
+        assert!(is_meant_for(None, "ring-1", &[]));
+        assert!(!is_meant_for(Some(b"evil.example"), "ring-1", &[]));
+        assert!(!is_meant_for(Some(b"\xff"), "ring-1", &["*".to_owned()]));
     }
 }
