@@ -1,7 +1,9 @@
 //! Clients by TLS, and who may do what, on real sockets.
 
+mod common;
+
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Read as _;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
@@ -13,13 +15,14 @@ use rota_core::contract::NodeId;
 use rota_kv::access::UserSection;
 use rota_kv::{ConfigError, Kv, KvConfig, TlsSection};
 use rota_node::VoteStorage;
-use rota_resp::{Replies, Reply, Request};
+use rota_resp::Reply;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
+use common::{Client, tcp};
+
 /// Of "secret".
 const HASH: &str = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
-const PATIENCE: Duration = Duration::from_secs(30);
 
 fn config(port: u16, directory: &Path) -> KvConfig {
     for name in ["votes", "states"] {
@@ -51,41 +54,6 @@ fn certificate(directory: &Path) -> CertificateDer<'static> {
     certificate.der().clone()
 }
 
-struct Client<S> {
-    stream: S,
-    replies: Replies,
-}
-
-impl<S: Read + Write> Client<S> {
-    const fn new(stream: S, replies: Replies) -> Self {
-        Self { stream, replies }
-    }
-
-    /// `None`: the connection has ended.
-    fn say(&mut self, line: &str) -> Option<Reply> {
-        let words: Vec<&str> = line.split(' ').collect();
-        let mut out = Vec::new();
-        Request::write(&words, &mut out);
-        self.stream.write_all(&out).ok()?;
-        let mut buffer = [0; 4_096];
-        loop {
-            if let Some(reply) = self.replies.next().ok()? {
-                return Some(reply);
-            }
-            match self.stream.read(&mut buffer) {
-                Ok(0) | Err(_) => return None,
-                Ok(read) => self.replies.push(&buffer[..read]),
-            }
-        }
-    }
-}
-
-fn tcp(address: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect(address).expect("somebody listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
-    stream
-}
-
 fn sealed(
     address: SocketAddr,
     root: &CertificateDer<'static>,
@@ -100,10 +68,7 @@ fn sealed(
         .with_no_client_auth();
     let name = ServerName::try_from("localhost").expect("a name");
     let connection = ClientConnection::new(Arc::new(config), name).expect("a client");
-    Client::new(
-        StreamOwned::new(connection, tcp(address)),
-        Replies::new(1 << 20),
-    )
+    Client::new(StreamOwned::new(connection, tcp(address)))
 }
 
 fn error(reply: Option<Reply>) -> String {
@@ -123,34 +88,30 @@ fn clients_speak_tls_and_do_what_their_user_may() {
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     // Whoever says nothing of itself is not kept: looked at in the end.
     let mut silent = sealed(address, &root);
-    assert!(error(silent.say("PING")).starts_with("NOAUTH"));
-    let plain = Client::new(tcp(address), Replies::new(1 << 20)).say("PING");
+    assert!(error(silent.try_say("PING")).starts_with("NOAUTH"));
+    let plain = Client::new(tcp(address)).try_say("PING");
     assert_eq!(plain, None, "what is no TLS is not answered");
     let mut client = sealed(address, &root);
-    assert!(error(client.say("SET app:1 x")).starts_with("NOAUTH"));
-    assert!(error(client.say("AUTH app Secret")).starts_with("WRONGPASS"));
-    assert!(error(client.say("AUTH secret")).starts_with("WRONGPASS"));
-    assert!(error(client.say("GET app:1")).starts_with("NOAUTH"));
-    assert_eq!(client.say("AUTH app secret"), Some(Reply::OK));
-    let began = std::time::Instant::now();
-    while client.say("SET app:1 x") != Some(Reply::OK) {
-        assert!(began.elapsed() < PATIENCE, "nothing is ordered");
-        thread::sleep(Duration::from_millis(50));
-    }
-    assert_eq!(client.say("GET app:1"), Some(Reply::from("x")));
-    assert!(error(client.say("GET other")).starts_with("NOPERM"));
-    assert!(error(client.say("FLUSHALL")).starts_with("NOPERM"));
+    assert!(error(client.try_say("SET app:1 x")).starts_with("NOAUTH"));
+    assert!(error(client.try_say("AUTH app Secret")).starts_with("WRONGPASS"));
+    assert!(error(client.try_say("AUTH secret")).starts_with("WRONGPASS"));
+    assert!(error(client.try_say("GET app:1")).starts_with("NOAUTH"));
+    assert_eq!(client.try_say("AUTH app secret"), Some(Reply::OK));
+    assert_eq!(client.insist("SET app:1 x"), Reply::OK);
+    assert_eq!(client.try_say("GET app:1"), Some(Reply::from("x")));
+    assert!(error(client.try_say("GET other")).starts_with("NOPERM"));
+    assert!(error(client.try_say("FLUSHALL")).starts_with("NOPERM"));
     // Another certificate is used for who comes then; who is there goes on.
     let other = certificate(directory.path());
     thread::sleep(Duration::from_millis(1_200));
     let mut later = sealed(address, &other);
-    assert_eq!(later.say("AUTH app secret"), Some(Reply::OK));
-    assert_eq!(later.say("GET app:1"), Some(Reply::from("x")));
-    assert_eq!(sealed(address, &root).say("PING"), None);
-    assert_eq!(client.say("GET app:1"), Some(Reply::from("x")));
+    assert_eq!(later.try_say("AUTH app secret"), Some(Reply::OK));
+    assert_eq!(later.try_say("GET app:1"), Some(Reply::from("x")));
+    assert_eq!(sealed(address, &root).try_say("PING"), None);
+    assert_eq!(client.try_say("GET app:1"), Some(Reply::from("x")));
     let mut rest = Vec::new();
     let _ = silent.stream.read_to_end(&mut rest);
-    assert_eq!(silent.say("PING"), None, "it has not said who it is");
+    assert_eq!(silent.try_say("PING"), None, "it has not said who it is");
     drop(process);
 }
 

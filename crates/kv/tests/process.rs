@@ -1,70 +1,17 @@
 //! Processes of a store on real sockets and real disks, and clients of Redis' protocol.
 
+mod common;
+
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use rota_core::contract::NodeId;
 use rota_kv::{Kv, KvConfig};
 use rota_node::VoteStorage;
-use rota_resp::{Replies, Reply, Request};
+use rota_resp::Reply;
 
-const PATIENCE: Duration = Duration::from_secs(30);
-
-struct Client {
-    stream: TcpStream,
-    replies: Replies,
-}
-
-impl Client {
-    fn connect(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).expect("somebody listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
-        Self {
-            stream,
-            replies: Replies::new(64 << 20),
-        }
-    }
-
-    fn send(&mut self, words: &[&str]) {
-        let mut out = Vec::new();
-        Request::write(words, &mut out);
-        self.stream.write_all(&out).expect("it is heard");
-    }
-
-    fn hear(&mut self) -> Reply {
-        let mut buffer = [0; 65_536];
-        loop {
-            if let Some(reply) = self.replies.next().expect("a reply") {
-                return reply;
-            }
-            let read = self.stream.read(&mut buffer).expect("a reply in time");
-            assert!(read > 0, "the connection has ended");
-            self.replies.push(&buffer[..read]);
-        }
-    }
-
-    fn say(&mut self, line: &str) -> Reply {
-        let words: Vec<&str> = line.split(' ').collect();
-        self.send(&words);
-        self.hear()
-    }
-
-    /// Until nothing is said against it.
-    fn insist(&mut self, line: &str) -> Reply {
-        let began = Instant::now();
-        loop {
-            let reply = self.say(line);
-            if !reply.is_error() {
-                return reply;
-            }
-            assert!(began.elapsed() < PATIENCE, "{line}: {reply:?}");
-            thread::sleep(Duration::from_millis(50));
-        }
-    }
-}
+use common::{Client, tcp};
 
 fn node(number: u16) -> NodeId {
     NodeId::new(number).expect("not 0")
@@ -104,16 +51,14 @@ impl Cluster {
     fn client(&self, number: u16) -> Client {
         let process = self.config.process(node(number)).expect("a process");
         let port = process.redis_port.expect("a port");
-        Client::connect(SocketAddr::from(([127, 0, 0, 1], port)))
+        Client::new(tcp(([127, 0, 0, 1], port).into()))
     }
 }
 
-impl Client {
-    fn number(&mut self, line: &str) -> i64 {
-        match self.insist(line) {
-            Reply::Integer(number) => number,
-            other => panic!("{line}: {other:?}"),
-        }
+fn number(client: &mut Client, line: &str) -> i64 {
+    match client.insist(line) {
+        Reply::Integer(number) => number,
+        other => panic!("{line}: {other:?}"),
     }
 }
 
@@ -131,7 +76,7 @@ impl Cluster {
     fn cluster_client(&self, number: u16) -> Client {
         let process = self.config.process(node(number)).expect("a process");
         let port = process.cluster_port.expect("a port");
-        Client::connect(SocketAddr::from(([127, 0, 0, 1], port)))
+        Client::new(tcp(([127, 0, 0, 1], port).into()))
     }
 }
 
@@ -175,7 +120,7 @@ fn any_process_has_all_keys_and_a_process_that_goes_stops_nobody() {
     assert_eq!(client.say("DBSIZE"), Reply::Integer(309));
     // Who knows a cluster asks each partition for its own keys.
     let own: Vec<i64> = [1, 4]
-        .map(|number| cluster.cluster_client(number).number("DBSIZE"))
+        .map(|at| number(&mut cluster.cluster_client(at), "DBSIZE"))
         .into();
     assert!(own.iter().all(|count| *count > 0), "{own:?}");
     assert_eq!(own.iter().sum::<i64>(), 309);

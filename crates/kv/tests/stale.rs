@@ -2,45 +2,29 @@
 
 #![cfg(feature = "mutants")]
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+mod common;
+
+use std::net::SocketAddr;
 
 use rota_core::contract::NodeId;
 use rota_kv::mutants::{Mutant, set};
 use rota_kv::{Kv, KvConfig};
 use rota_node::VoteStorage;
-use rota_resp::{Replies, Reply, Request};
+use rota_resp::Reply;
+
+use common::{Client, tcp};
 
 const PORT: u16 = 24_600;
 const ROUNDS: usize = 3_000;
-
-struct Client(TcpStream, Replies);
-
-impl Client {
-    fn say(&mut self, words: &[&str]) -> Reply {
-        let mut out = Vec::new();
-        Request::write(words, &mut out);
-        self.0.write_all(&out).expect("it is heard");
-        let mut buffer = [0; 4_096];
-        loop {
-            if let Some(reply) = self.1.next().expect("a reply") {
-                return reply;
-            }
-            let read = self.0.read(&mut buffer).expect("a reply");
-            assert!(read > 0, "the connection has ended");
-            self.1.push(&buffer[..read]);
-        }
-    }
-}
 
 /// Writes at one process and reads at another one, in turns: the round in which something old was read.
 fn stale(clients: &mut [Client]) -> Option<usize> {
     (0..ROUNDS).find(|round| {
         let value = round.to_string();
         let one = round % clients.len();
-        while clients[one].say(&["SET", "a", &value]) != Reply::OK {}
+        while clients[one].say(&format!("SET a {value}")) != Reply::OK {}
         let other = (round + 1 + round / 3 % 2) % clients.len();
-        clients[other].say(&["GET", "a"]) != Reply::from(&value[..])
+        clients[other].say("GET a") != Reply::from(&value[..])
     })
 }
 
@@ -60,9 +44,7 @@ fn nothing_old_is_read_but_where_a_look_waits_for_nothing() {
             .process(node(number))
             .and_then(|process| process.redis_port);
         let address = SocketAddr::from(([127, 0, 0, 1], port.expect("a port")));
-        let stream = TcpStream::connect(address).expect("somebody listens");
-        stream.set_nodelay(true).expect("a socket");
-        Client(stream, Replies::new(1 << 20))
+        Client::new(tcp(address))
     };
     let mut clients: Vec<Client> = (1..=3).map(connect).collect();
     assert_eq!(stale(&mut clients), None);
