@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use crate::workspace::{Workspace, output_of};
-use crate::{header, hygiene, purity, ratchet, rules, simulate};
+use crate::{failures, header, hygiene, purity, ratchet, rules, simulate};
 
 /// What a check found: a remark for its line when it passed, the whole complaint when it failed.
 pub type Verdict = Result<String, String>;
@@ -42,6 +42,7 @@ pub fn run(workspace: &Workspace) -> u64 {
             Ok(remark) => println!("ok    {seconds:5.1} s  {remark}"),
             Err(complaint) => {
                 failed += 1;
+                failures::note(format!("{name}: {}", complaint.trim_end()));
                 println!("FAIL  {seconds:5.1} s\n{}\n", complaint.trim_end());
             }
         }

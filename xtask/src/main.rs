@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod failures;
 mod fuzz;
 mod gate;
 mod header;

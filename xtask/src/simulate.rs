@@ -3,6 +3,7 @@
 
 use std::process::{Command, Stdio};
 
+use crate::failures;
 use crate::install::target_directory;
 use crate::workspace::{Workspace, output_of};
 
@@ -168,6 +169,9 @@ fn trace_hash(json: &str) -> Option<String> {
 fn report(name: &str, passed: bool) -> bool {
     let verdict = if passed { "ok" } else { "FAILED" };
     println!("simulate: {name} ... {verdict}");
+    if !passed {
+        failures::note(name);
+    }
     passed
 }
 

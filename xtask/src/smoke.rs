@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::failures;
 use crate::setup::is_root;
 use crate::workspace::Workspace;
 
@@ -154,7 +155,10 @@ fn wait(mut child: Child, limit: Duration) -> Result<(), String> {
 pub fn report(name: &str, result: Result<(), String>) -> bool {
     match &result {
         Ok(()) => println!("smoke: {name} ... ok"),
-        Err(error) => println!("smoke: {name} ... FAILED: {error}"),
+        Err(error) => {
+            println!("smoke: {name} ... FAILED: {error}");
+            failures::note(format!("{name}: {error}"));
+        }
     }
     result.is_ok()
 }

@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::failures::{self, Reports};
 use crate::workspace::Workspace;
 use crate::{gate, install, python, setup, simulate, smoke};
 
@@ -100,6 +101,7 @@ pub fn run(workspace: Workspace, ci: bool) -> bool {
     if ci && totals.skipped > 0 {
         println!("test: no test may be skipped here");
     }
+    failures::say();
     println!("{totals}");
     totals.acceptable(ci)
 }
@@ -115,6 +117,7 @@ fn run_tests(workspace: &Workspace, totals: &mut Totals, ci: bool) {
     let failed_before = totals.failed;
     if let Err(error) = run_cargo_test(workspace, totals, ci) {
         println!("test: {error}");
+        failures::note(error);
         // A test program that dies writes no summary, and one that does not compile never starts.
         totals.failed = totals.failed.max(failed_before + 1);
     }
@@ -152,6 +155,7 @@ fn run_cargo_test(workspace: &Workspace, totals: &mut Totals, ci: bool) -> Resul
     if let Some(stdout) = child.stdout.take() {
         let mut reader = BufReader::new(stdout);
         let mut bytes = Vec::new();
+        let mut reports = Reports::default();
         while reader
             .read_until(b'\n', &mut bytes)
             .is_ok_and(|length| length > 0)
@@ -160,6 +164,10 @@ fn run_cargo_test(workspace: &Workspace, totals: &mut Totals, ci: bool) -> Resul
             let line = String::from_utf8_lossy(&bytes);
             print!("{line}");
             totals.add_line(&line);
+            reports
+                .line(&without_colours(&line))
+                .into_iter()
+                .for_each(failures::note);
             bytes.clear();
         }
     }

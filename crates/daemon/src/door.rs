@@ -15,12 +15,12 @@ use std::time::Duration;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 
 use crate::access::{Access, Peer};
-use crate::complaints::Complaints;
 use crate::config::Allow;
 use crate::seats::{Seat, Seats};
 use crate::speech;
 use crate::stream::Stream;
 use crate::tls::{Arrival, News, NotOpen, Terms, TlsDoor};
+use rota_net::Complaints;
 use source::{Source, Waited, mode, set_mode};
 
 pub(crate) use source::{keep_alive, listen_at};

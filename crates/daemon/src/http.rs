@@ -14,11 +14,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::access::Peer;
-use crate::complaints::Complaints;
 use crate::control::Control;
 use crate::metrics;
 use crate::status::DaemonStatus;
 use lobby::Lobby;
+use rota_net::Complaints;
 
 /// Connections at one time. With one more, the oldest that has asked for nothing yet is closed; there are at most as
 /// many again that are being answered.

@@ -25,9 +25,9 @@ use rota_core::groups::{Connection, Directory, Groups, Limits};
 use slab::Slab;
 
 use crate::access::Access;
-use crate::complaints::{Complaints, Farewells};
 use crate::config::DaemonConfig;
 use crate::door::{Door, Notice};
+use crate::farewells::Farewells;
 use crate::names::Names;
 use crate::seats::Seats;
 use crate::session::{READ_BYTES, Session, Standing};
@@ -39,6 +39,7 @@ pub(crate) use counters::Counters;
 use desk::Desk;
 use lists::Lists;
 use pace::Pace;
+use rota_net::Complaints;
 use sums::Sums;
 use throttle::Throttle;
 use unread::Unread;

@@ -28,12 +28,12 @@
 
 pub mod access;
 mod app;
-mod complaints;
 pub mod config;
 mod control;
 pub mod daemon;
 mod descriptors;
 mod door;
+mod farewells;
 mod http;
 mod hub;
 mod lag;

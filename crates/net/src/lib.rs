@@ -9,6 +9,7 @@
 //! The unit of the data path is the burst, never the packet: a wake-up or a system call costs more
 //! than copying a whole burst.
 
+mod complaints;
 mod epoll;
 pub mod fault;
 mod interfaces;
@@ -33,6 +34,7 @@ pub mod sockets;
 mod stats;
 mod sys;
 
+pub use complaints::Complaints;
 pub use fault::FaultConfig;
 pub use keys::{KeyError, KeyRing};
 pub use links::{Hearing, Saying, Talk};

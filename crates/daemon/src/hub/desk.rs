@@ -11,12 +11,12 @@ use rota_core::groups::{
 use super::Counters;
 use super::changes::Changes;
 use super::lists::Lists;
-use crate::complaints::Complaints;
 use crate::lag::HeldFor;
 use crate::names::Names;
 use crate::session::{Done, Session};
 use crate::speech::{Ask, Listed, Refusal};
 use crate::trace::ClientTrace;
+use rota_net::Complaints;
 
 /// Names tried for a client that leaves it to the daemon.
 const TRIES: u32 = 1 << 16;

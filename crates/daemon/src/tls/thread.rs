@@ -16,10 +16,10 @@ use super::door::{Arrival, News, NotOpen, Out, Shared, Terms, TlsCounters};
 use super::judged::{is_revoked, names_of, reason_of};
 use super::link::{Link, Ready, Standing};
 use crate::access::Peer;
-use crate::complaints::Complaints;
 use crate::descriptors::has_one_for_a_client;
 use crate::door::listen_at;
 use crate::seats::Seats;
+use rota_net::Complaints;
 
 const EVENTS: usize = 1024;
 

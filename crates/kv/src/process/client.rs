@@ -1,6 +1,7 @@
 //! One client: whatever it has sent is ordered together, and answered in its order.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
@@ -50,6 +51,7 @@ enum Item {
 struct Client<'a> {
     server: &'a Server,
     stream: Stream,
+    who: SocketAddr,
     began: Instant,
     connection: Connection,
     is_cluster: bool,
@@ -65,11 +67,16 @@ struct Client<'a> {
 }
 
 /// Until it goes.
-pub(super) async fn serve(server: &Server, stream: Stream, is_cluster: bool) -> io::Result<()> {
+pub(super) async fn serve(
+    server: &Server,
+    (stream, who): (Stream, SocketAddr),
+    is_cluster: bool,
+) -> io::Result<()> {
     let id = server.connections.fetch_add(1, SeqCst) + 1;
     let mut client = Client {
         server,
         stream,
+        who,
         began: Instant::now(),
         connection: Connection::new(id, is_cluster, server.users.is_open()),
         is_cluster,
@@ -102,17 +109,14 @@ impl Client<'_> {
         }
         // Whoever does not say who it is keeps no place from others.
         let left = LOGIN.saturating_sub(self.began.elapsed());
-        if left.is_zero() {
-            self.server.not_let_in.fetch_add(1, SeqCst);
-            return Ok(false);
+        if !left.is_zero()
+            && let Ok(read) = timeout(left, self.stream.read(requests)).await
+        {
+            return Ok(read? > 0);
         }
-        match timeout(left, self.stream.read(requests)).await {
-            Ok(read) => Ok(read? > 0),
-            Err(_) => {
-                self.server.not_let_in.fetch_add(1, SeqCst);
-                Ok(false)
-            }
-        }
+        let what = "it has not said who it is in time";
+        self.server.turn_away(self.who, &what);
+        Ok(false)
     }
 
     /// All that has come. `false`: the connection ends.
@@ -189,7 +193,8 @@ impl Client<'_> {
             return welcome;
         }
         let Some(user) = self.server.users.login(user, password) else {
-            self.server.not_let_in.fetch_add(1, SeqCst);
+            let what = "no user has this name and this password";
+            self.server.turn_away(self.who, &what);
             let wrong = "WRONGPASS invalid username-password pair or user is disabled.";
             self.connection.refuse_login();
             return Reply::error(wrong);

@@ -1,5 +1,6 @@
 //! Where clients of Redis' protocol connect.
 
+use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -7,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rota_net::Complaints;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -56,9 +58,16 @@ pub(super) struct Server {
     pub(super) protocol_errors: AtomicU64,
     /// Handshakes and passwords that were wrong, and clients that said nothing of themselves.
     pub(super) not_let_in: AtomicU64,
+    pub(super) complaints: Mutex<Complaints>,
 }
 
 impl Server {
+    /// A client is not let in, and why.
+    pub(super) fn turn_away(&self, who: SocketAddr, what: &dyn Display) {
+        self.not_let_in.fetch_add(1, SeqCst);
+        lock(&self.complaints).say("a client is not let in", &who, what);
+    }
+
     /// The cluster as it is now, or was less than a moment ago.
     pub(super) fn view(&self) -> Arc<View> {
         let mut seen = lock(&self.seen);
@@ -115,10 +124,12 @@ fn keep_alive(stream: &TcpStream) {
 async fn accept(server: Arc<Server>, listener: TcpListener, is_cluster: bool) {
     let server = Rc::new(server);
     loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, who) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(%error, "a client cannot be accepted");
+                let mut complaints = lock(&server.complaints);
+                complaints.say("a client cannot be accepted", &"", &error);
+                drop(complaints);
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }
@@ -135,9 +146,9 @@ async fn accept(server: Arc<Server>, listener: TcpListener, is_cluster: bool) {
         let of = Rc::clone(&server);
         drop(tokio::task::spawn_local(async move {
             let ended = match Stream::of(stream, of.sealer.as_ref()).await {
-                Ok(stream) => serve(&of, stream, is_cluster).await,
+                Ok(stream) => serve(&of, (stream, who), is_cluster).await,
                 Err(error) => {
-                    of.not_let_in.fetch_add(1, SeqCst);
+                    of.turn_away(who, &error);
                     Err(error)
                 }
             };

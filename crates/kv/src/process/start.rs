@@ -314,6 +314,7 @@ impl Begins<'_> {
             refused: AtomicU64::new(0),
             protocol_errors: AtomicU64::new(0),
             not_let_in: AtomicU64::new(0),
+            complaints: Mutex::default(),
         }))
     }
 
