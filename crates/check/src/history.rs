@@ -187,6 +187,10 @@ impl<'a> Replay<'a> {
         let step = &self.steps[at];
         self.is_done[at] = true;
         self.summary.several += u64::from(step.reads.len() + step.writes.len() > 1);
+        // Whatever has been done before this step stands before all that it reads.
+        for (key, found) in &step.reads {
+            self.explain(at, (key, found))?;
+        }
         for (key, found) in &step.reads {
             self.read(at, (key, found))?;
         }
@@ -196,32 +200,42 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
+    /// A read has found something else than the key had: something that was never answered has been done before.
+    fn explain(
+        &mut self,
+        at: usize,
+        (key, found): (&'a str, &'a Option<String>),
+    ) -> Result<(), Wrong> {
+        let was = self.keys.entry(key).or_default().value.clone();
+        if was == *found {
+            return Ok(());
+        }
+        let of = self.maybe.get_mut(&(key, found.as_deref()));
+        let Some(unanswered) = of.and_then(Vec::pop) else {
+            let (key, found) = (key.to_owned(), found.clone());
+            let step = at;
+            return Err(Wrong::Read {
+                step,
+                key,
+                found,
+                was,
+            });
+        };
+        self.summary.seen += u64::from(!self.is_done[unanswered]);
+        self.is_done[unanswered] = true;
+        let since = self.keys.get(key).and_then(|key| key.touched);
+        self.write(unanswered, (key, found), self.steps[at].place);
+        self.complete(unanswered, since, self.steps[at].place);
+        Ok(())
+    }
+
     fn read(
         &mut self,
         at: usize,
         (key, found): (&'a str, &'a Option<String>),
     ) -> Result<(), Wrong> {
         self.summary.reads += 1;
-        let was = self.keys.entry(key).or_default().value.clone();
-        if was != *found {
-            // Something that was never answered has been done.
-            let of = self.maybe.get_mut(&(key, found.as_deref()));
-            let Some(unanswered) = of.and_then(Vec::pop) else {
-                let (key, found) = (key.to_owned(), found.clone());
-                let step = at;
-                return Err(Wrong::Read {
-                    step,
-                    key,
-                    found,
-                    was,
-                });
-            };
-            self.summary.seen += u64::from(!self.is_done[unanswered]);
-            self.is_done[unanswered] = true;
-            let since = self.keys.get(key).and_then(|key| key.touched);
-            self.write(unanswered, (key, found), self.steps[at].place);
-            self.complete(unanswered, since, self.steps[at].place);
-        }
+        self.explain(at, (key, found))?;
         let key = self.keys.entry(key).or_default();
         key.readers.push(at);
         key.touched = self.steps[at].place;

@@ -179,7 +179,7 @@ impl User {
         let may = match (entry.name, arguments) {
             ("range", [from, to, ..]) => patterns.iter().any(|pattern| pattern.has_range(from, to)),
             // They are of all keys.
-            ("scan" | "dbsize" | "flushall" | "flushdb", _) => return may_not(),
+            ("scan" | "dbsize" | "flushall" | "flushdb" | "rota", _) => return may_not(),
             _ => entry.keys(arguments).all(matches),
         };
         (!may).then(|| Reply::Error("NOPERM No permissions to access a key".to_owned()))
@@ -269,6 +269,7 @@ mod tests {
             "SCAN 0",
             "DBSIZE",
             "FLUSHALL",
+            "ROTA MOVE 2 0-9",
         ] {
             assert!(refused(&user, line), "{line}");
         }

@@ -11,11 +11,11 @@ use rota_core::contract::NodeId;
 use rota_node::RingsConfig;
 use rota_node::rings::RingsError;
 use rota_replica::ReplicaConfig;
-use rota_resp::slot::SLOTS;
 use serde::{Deserialize, Serialize};
 
 use crate::access::{UserError, UserSection, Users};
 use crate::map::{Map, MapError, Partition};
+use crate::slots::Slots;
 
 const USUAL_CLIENTS: u32 = 10_000;
 
@@ -247,21 +247,16 @@ impl KvConfig {
         }
         let mut ranges = Vec::new();
         for partition in partitions {
-            let slots = partition.slots.as_deref().unwrap_or_default();
-            for part in slots
-                .split(',')
-                .map(str::trim)
-                .filter(|part| !part.is_empty())
-            {
-                let (first, last) = part.split_once('-').unwrap_or((part, part));
-                let number = |text: &str| text.trim().parse::<u16>().ok();
-                let range = number(first).zip(number(last));
-                let range = range.filter(|(_, last)| *last < SLOTS);
-                let (first, last) = range.ok_or_else(|| ConfigError::Slots(slots.to_owned()))?;
-                ranges.push((Partition(partition.id), first, last));
-            }
+            let text = partition.slots.as_deref().unwrap_or_default();
+            let slots = Slots::parse(text).ok_or_else(|| ConfigError::Slots(text.to_owned()))?;
+            let of = slots.ranges();
+            ranges.extend(
+                of.iter()
+                    .map(|range| (Partition(partition.id), *range.start(), *range.end())),
+            );
         }
-        Map::of_ranges(&ranges).map_err(ConfigError::Map)
+        let all: Vec<Partition> = partitions.iter().map(|of| Partition(of.id)).collect();
+        Map::of_ranges(&all, &ranges).map_err(ConfigError::Map)
     }
 
     /// The ring of a partition.

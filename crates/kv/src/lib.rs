@@ -8,6 +8,7 @@
 //! | [`access`] | who may do what |
 //! | [`Kv`] | a process: a replica, its clients, its way to the other processes |
 //! | [`KvConfig`] | what processes are told |
+//! | [`moving`] | how slots get from one partition to another, without I/O |
 //! | [`Map`] | which partition has which of the 16,384 slots of keys |
 
 #![forbid(unsafe_code)]
@@ -15,12 +16,15 @@
 pub mod access;
 mod config;
 mod map;
+pub mod moving;
 pub mod mutants;
 pub mod outlook;
 mod process;
 pub mod redis;
+mod slots;
 pub mod store;
 
 pub use config::{ConfigError, KvConfig, KvSection, PartitionSection, ProcessSection, TlsSection};
 pub use map::{Map, MapError, Partition, Partitions};
 pub use process::{Kv, SealError, StartError};
+pub use slots::Slots;

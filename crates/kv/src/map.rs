@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use rota_core::bytes::Reader;
 use rota_resp::slot::{self, SLOTS};
+
+use crate::slots::Slots;
 
 /// A part of the keys, with replicas of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -14,11 +17,22 @@ pub struct Partition(pub u16);
 /// Some of them.
 pub type Partitions = BTreeSet<Partition>;
 
+/// Who has a slot, and in which epoch it got it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Owner {
+    partition: Partition,
+    since: u64,
+}
+
 /// Each slot's partition. It is a part of the state of all partitions, and changes for all of them at one place of the order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Map {
     epoch: u64,
-    of: Vec<Partition>,
+    /// All partitions, also those without a slot.
+    partitions: Partitions,
+    of: Vec<Owner>,
+    /// Who had each slot at first.
+    first: Arc<[Partition]>,
 }
 
 /// What is no map.
@@ -61,17 +75,31 @@ impl Map {
         }
         let count = partitions.len();
         let of = |slot| partitions[usize::from(slot) * count / usize::from(SLOTS)];
-        Ok(Self {
-            epoch: 1,
-            of: (0..SLOTS).map(of).collect(),
-        })
+        let first = (0..SLOTS).map(of).collect();
+        Ok(Self::begun(partitions.iter().copied().collect(), first))
     }
 
-    /// From ranges of slots, their last ones included.
+    fn begun(partitions: Partitions, first: Arc<[Partition]>) -> Self {
+        let owner = |partition: &Partition| Owner {
+            partition: *partition,
+            since: 1,
+        };
+        Self {
+            epoch: 1,
+            partitions,
+            of: first.iter().map(owner).collect(),
+            first,
+        }
+    }
+
+    /// From ranges of slots, their last ones included. `partitions`: all, since one may have no slot.
     ///
     /// # Errors
     /// [`MapError`].
-    pub fn of_ranges(ranges: &[(Partition, u16, u16)]) -> Result<Self, MapError> {
+    pub fn of_ranges(
+        partitions: &[Partition],
+        ranges: &[(Partition, u16, u16)],
+    ) -> Result<Self, MapError> {
         let mut of = vec![None; usize::from(SLOTS)];
         for (partition, first, last) in ranges {
             if first > last || *last >= SLOTS {
@@ -86,10 +114,11 @@ impl Map {
         let missing = of.iter().position(Option::is_none);
         match missing {
             Some(slot) => Err(MapError::Missing(slot as u16)),
-            None => Ok(Self {
-                epoch: 1,
-                of: of.into_iter().flatten().collect(),
-            }),
+            None => {
+                let named = ranges.iter().map(|(partition, ..)| partition);
+                let all = partitions.iter().chain(named).copied().collect();
+                Ok(Self::begun(all, of.into_iter().flatten().collect()))
+            }
         }
     }
 
@@ -100,7 +129,28 @@ impl Map {
 
     /// Which partition has a slot.
     pub fn of_slot(&self, slot: u16) -> Partition {
-        self.of[usize::from(slot % SLOTS)]
+        self.of[usize::from(slot % SLOTS)].partition
+    }
+
+    /// In which epoch a slot's partition got it.
+    pub fn since(&self, slot: u16) -> u64 {
+        self.of[usize::from(slot % SLOTS)].since
+    }
+
+    /// Whether both began with the same slots, whatever has been moved since.
+    pub fn has_begun_as(&self, other: &Self) -> bool {
+        self.first == other.first
+    }
+
+    /// These slots have another partition from now on.
+    pub(crate) fn give(&mut self, slots: &Slots, to: Partition) {
+        self.epoch += 1;
+        for slot in slots.iter() {
+            self.of[usize::from(slot)] = Owner {
+                partition: to,
+                since: self.epoch,
+            };
+        }
     }
 
     /// Which partition has a key.
@@ -108,48 +158,107 @@ impl Map {
         self.of_slot(slot::of(key))
     }
 
-    /// All partitions that have slots.
+    /// All partitions, also those without a slot.
     pub fn partitions(&self) -> Partitions {
-        self.of.iter().copied().collect()
+        self.partitions.clone()
     }
 
     /// The slots in ranges, in order.
     pub fn ranges(&self) -> Vec<(Range<u16>, Partition)> {
-        let mut ranges: Vec<(Range<u16>, Partition)> = Vec::new();
-        for (slot, partition) in (0..SLOTS).zip(&self.of) {
-            match ranges.last_mut() {
-                Some((range, last)) if last == partition => range.end = slot + 1,
-                _ => ranges.push((slot..slot + 1, *partition)),
-            }
-        }
-        ranges
+        ranges(self.of.iter().map(|owner| owner.partition))
+    }
+
+    /// The slots of a partition.
+    pub fn slots_of(&self, partition: Partition) -> Slots {
+        let own = |slot: &u16| self.of_slot(*slot) == partition;
+        (0..SLOTS).filter(own).collect()
     }
 
     /// As bytes, for a state.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend(self.epoch.to_le_bytes());
-        let ranges = self.ranges();
-        out.extend((ranges.len() as u16).to_le_bytes());
-        for (range, partition) in ranges {
-            out.extend(range.end.to_le_bytes());
+        out.extend((self.partitions.len() as u16).to_le_bytes());
+        for partition in &self.partitions {
             out.extend(partition.0.to_le_bytes());
         }
+        put_ranges(out, &ranges(self.of.iter().copied()), |out, owner| {
+            out.extend(owner.partition.0.to_le_bytes());
+            out.extend(owner.since.to_le_bytes());
+        });
+        put_ranges(
+            out,
+            &ranges(self.first.iter().copied()),
+            |out, partition| {
+                out.extend(partition.0.to_le_bytes());
+            },
+        );
     }
 
     /// What [`Self::encode`] has made; `None` for anything else.
     pub fn decode(bytes: &mut Reader<'_>) -> Option<Self> {
         let epoch = bytes.u64()?;
-        let mut of = Vec::new();
+        let mut partitions = Partitions::new();
         for _ in 0..bytes.u16()? {
-            let (end, partition) = (usize::from(bytes.u16()?), Partition(bytes.u16()?));
-            let is_ascending = end > of.len() && end <= usize::from(SLOTS);
-            if !is_ascending || of.last() == Some(&partition) {
+            let partition = Partition(bytes.u16()?);
+            let is_next = partitions.last().is_none_or(|last| *last < partition);
+            if !is_next || !partitions.insert(partition) {
                 return None;
             }
-            of.resize(end, partition);
         }
-        (of.len() == usize::from(SLOTS)).then_some(Self { epoch, of })
+        let of = take_ranges(bytes, |bytes| {
+            Some(Owner {
+                partition: Partition(bytes.u16()?),
+                since: bytes.u64()?,
+            })
+        })?;
+        let first = take_ranges(bytes, |bytes| Some(Partition(bytes.u16()?)))?;
+        let is_known = |owner: &Owner| {
+            owner.since <= epoch && owner.since > 0 && partitions.contains(&owner.partition)
+        };
+        let is_map = of.iter().all(is_known) && first.iter().all(|of| partitions.contains(of));
+        is_map.then_some(Self {
+            epoch,
+            partitions,
+            of,
+            first: first.into(),
+        })
     }
+}
+
+/// What each slot has, in ranges of slots that have the same.
+fn ranges<T: PartialEq>(of: impl Iterator<Item = T>) -> Vec<(Range<u16>, T)> {
+    let mut ranges: Vec<(Range<u16>, T)> = Vec::new();
+    for (slot, owner) in (0..SLOTS).zip(of) {
+        match ranges.last_mut() {
+            Some((range, last)) if *last == owner => range.end = slot + 1,
+            _ => ranges.push((slot..slot + 1, owner)),
+        }
+    }
+    ranges
+}
+
+fn put_ranges<T>(out: &mut Vec<u8>, ranges: &[(Range<u16>, T)], put: impl Fn(&mut Vec<u8>, &T)) {
+    out.extend((ranges.len() as u16).to_le_bytes());
+    for (range, owner) in ranges {
+        out.extend(range.end.to_le_bytes());
+        put(out, owner);
+    }
+}
+
+fn take_ranges<T: Clone + PartialEq>(
+    bytes: &mut Reader<'_>,
+    take: impl Fn(&mut Reader<'_>) -> Option<T>,
+) -> Option<Vec<T>> {
+    let mut of: Vec<T> = Vec::new();
+    for _ in 0..bytes.u16()? {
+        let (end, owner) = (usize::from(bytes.u16()?), take(bytes)?);
+        let is_ascending = end > of.len() && end <= usize::from(SLOTS);
+        if !is_ascending || of.last() == Some(&owner) {
+            return None;
+        }
+        of.resize(end, owner);
+    }
+    (of.len() == usize::from(SLOTS)).then_some(of)
 }
 
 #[cfg(test)]
@@ -171,9 +280,22 @@ mod tests {
     }
 
     #[test]
+    fn slots_that_are_given_away_have_another_partition_since_then() {
+        let [one, two] = [1, 2].map(Partition);
+        let begun = Map::of_ranges(&[one, two], &[(one, 0, SLOTS - 1)]).expect("a map");
+        let mut map = begun.clone();
+        map.give(&(100..200).collect(), two);
+        assert_eq!((map.of_slot(99), map.since(99)), (one, 1));
+        assert_eq!((map.of_slot(100), map.since(100)), (two, 2));
+        assert_eq!(map.slots_of(two), (100..200).collect());
+        assert_eq!((map.epoch(), map.partitions()), (2, [one, two].into()));
+        assert!(map != begun && map.has_begun_as(&begun));
+    }
+
+    #[test]
     fn ranges_that_are_no_map_are_refused() {
         let [one, two] = [1, 2].map(Partition);
-        let of = |ranges: &[(Partition, u16, u16)]| Map::of_ranges(ranges);
+        let of = |ranges: &[(Partition, u16, u16)]| Map::of_ranges(&[one, two], ranges);
         let last = SLOTS - 1;
         assert!(of(&[(one, 0, 99), (two, 100, last)]).is_ok());
         assert_eq!(
@@ -190,12 +312,11 @@ mod tests {
 
     #[test]
     fn a_map_is_read_as_it_was_written_and_nothing_else_is_one() {
-        let map = Map::of_ranges(&[
-            (Partition(7), 0, 9),
-            (Partition(2), 10, 9000),
-            (Partition(7), 9001, SLOTS - 1),
-        ]);
-        let map = map.expect("a map");
+        let [two, three, seven] = [2, 3, 7].map(Partition);
+        let ranges = [(seven, 0, 9), (two, 10, 9000), (seven, 9001, SLOTS - 1)];
+        let map = Map::of_ranges(&[two, three, seven], &ranges);
+        let mut map = map.expect("a map");
+        map.give(&[5, 6, 10].into_iter().collect(), three);
         let mut bytes = Vec::new();
         map.encode(&mut bytes);
         assert_eq!(Map::decode(&mut Reader(&bytes)), Some(map));

@@ -11,6 +11,16 @@ pub enum Mutant {
     T03,
     /// What is only looked at waits for nothing.
     T04,
+    /// A partition writes to slots that are frozen.
+    T05,
+    /// Who asks by an old map is answered all the same.
+    T06,
+    /// What has changed while the first copy was made is not copied again.
+    T07,
+    /// A partition keeps the keys of slots that it has given away.
+    T08,
+    /// What is copied has no end.
+    T09,
 }
 
 #[cfg(feature = "mutants")]

@@ -38,6 +38,7 @@ impl Desk {
                 cluster: 5,
                 me: 1,
                 map: Arc::new(map),
+                young: u64::MAX,
                 nodes: (1..=9).map(node).collect(),
             },
             stores: stores.into(),
@@ -82,7 +83,8 @@ impl Desk {
 
     fn work(&mut self, work: Work) -> Reply {
         let works = [work];
-        let (batch, answering) = assemble(&works, self.now, None);
+        let (mut batch, answering) = assemble(&works, self.now, None);
+        batch.epoch = self.view.map.epoch();
         let outcomes = match batch.is_empty() {
             true => Some(Vec::new()),
             false => self.order(&batch),
@@ -113,6 +115,7 @@ impl Desk {
                 self.work(Work::Walk(Walk { from, ..walk }))
             }
             Step::Info(_) => Reply::from("# Server"),
+            Step::Move(slots, to) => Reply::from(format!("{slots} to {}", to.0)),
         }
     }
 

@@ -19,6 +19,7 @@ use signal_hook::consts::SIGINT;
 
 use super::load::{Clients, Kind};
 use super::report::{Report, figures, longest_silence};
+use super::shifts::Shifts;
 use super::talk::Talk;
 use super::trouble::{Plan, Trouble};
 use crate::demo::ports::free_range;
@@ -54,6 +55,9 @@ pub struct DemoOptions {
     /// Again and again kill one of them, a majority of a partition, or all, and start them again
     #[arg(long, value_name = "DURATION", value_parser = rota_bench::parse_duration)]
     kill_every: Option<Duration>,
+    /// Again and again move slots from one partition to another
+    #[arg(long, value_name = "DURATION", value_parser = rota_bench::parse_duration)]
+    move_every: Option<Duration>,
     /// Write what clients asked and were told to this file
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
@@ -260,6 +264,11 @@ fn load(
         None => Plan::Once(time / 3),
     };
     let mut trouble = Trouble::new(plan, seed);
+    let shifts = options.move_every.map(|every| {
+        let partitions = processes.config.kv.process.iter().map(|of| of.partition);
+        let addresses = partitions.zip(processes.addresses()).collect();
+        Shifts::start(addresses, every, seed)
+    });
     while !stop.load(SeqCst) && options.time.is_none_or(|time| began.elapsed() < time) {
         trouble.look(processes)?;
         thread::sleep(LOOK);
@@ -267,6 +276,7 @@ fn load(
     let seconds = began.elapsed();
     let refused = clients.load().refused.load(SeqCst);
     let (steps, took) = clients.end();
+    let shifted = shifts.map(Shifts::end);
     trouble.end(processes)?;
     if let Some(file) = &options.history {
         let lines: Result<Vec<String>, _> = steps.iter().map(serde_json::to_string).collect();
@@ -284,6 +294,7 @@ fn load(
         writes: of(Kind::Write),
         several: of(Kind::Several),
         refused,
+        shifted,
         kills: trouble.kills,
         lost_states: trouble.lost,
         longest_silence_ms: longest_silence(&took, seconds).as_millis() as u64,

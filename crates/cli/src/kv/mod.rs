@@ -5,8 +5,10 @@ mod bench;
 mod check;
 mod demo;
 mod load;
+mod moves;
 mod report;
 mod serve;
+mod shifts;
 mod status;
 mod talk;
 mod trouble;
@@ -61,6 +63,13 @@ pub enum Kv {
         Exit status: 0 if they are done, 1 if not, 2 for wrong use."
     )]
     Batch(ask::BatchOptions),
+    /// Give slots of keys to another partition, while clients go on
+    #[command(
+        after_help = "Example:\n  rota kv move --config rota.toml --slots 0-4095 --to 2\n\n\
+        A group of slots at a time: what fails leaves those of its group where they are, and can be run again.\n\n\
+        Exit status: 0 if the partition has them all, 1 if not, 2 for wrong use."
+    )]
+    Move(Box<moves::MoveOptions>),
     /// Say how all processes of a store are
     #[command(after_help = "Example:\n  rota kv status --config rota.toml\n\n\
         Exit status: 0 if all are well, 1 if not, 2 for wrong use.")]
@@ -91,6 +100,7 @@ pub fn main(kv: &Kv) -> ExitCode {
         Kv::Del(options) => ask::del(options),
         Kv::Scan(options) => ask::scan(options),
         Kv::Batch(options) => ask::batch(options),
+        Kv::Move(options) => moves::main(options),
         Kv::Status(options) => status::main(options),
         Kv::Bench(options) => bench::main(options),
         Kv::Check(options) => check::main(options),

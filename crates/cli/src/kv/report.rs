@@ -7,6 +7,7 @@ use rota_check::history::Summary;
 use serde::Serialize;
 
 use super::load::{Kind, Took};
+use super::shifts::Shifted;
 
 /// Of one kind of work.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -40,6 +41,8 @@ pub struct Report {
     pub several: Figures,
     /// What was refused: it was not done.
     pub refused: u64,
+    /// Slots that have moved, where some were to.
+    pub shifted: Option<Shifted>,
     /// Processes that were killed.
     pub kills: u64,
     /// Of those, how many have lost their states.
@@ -114,6 +117,13 @@ impl Report {
                 "DIFFERENT keys"
             }
         );
+        if let Some(shifted) = self.shifted {
+            let _ = write!(
+                text,
+                "\nmoved {} times {} slots ({} moves failed); writes to a group of slots waited {} ms at most",
+                shifted.moves, shifted.slots, shifted.failed, shifted.longest_freeze_ms
+            );
+        }
         text
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -44,12 +44,10 @@ struct Line {
 
 /// Asks all of them.
 pub fn main(options: &StatusOptions) -> ExitCode {
-    let config = std::fs::read_to_string(&options.config).map_err(|error| error.to_string());
-    let config = config.and_then(|text| KvConfig::from_toml(&text).map_err(|e| e.to_string()));
-    let config = match config {
+    let config = match read(&options.config) {
         Ok(config) => config,
         Err(error) => {
-            complain(&format!("{}: {error}", options.config.display()));
+            complain(&error);
             return ExitCode::from(2);
         }
     };
@@ -67,6 +65,13 @@ pub fn main(options: &StatusOptions) -> ExitCode {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
+}
+
+/// A store's file.
+pub fn read(file: &Path) -> Result<KvConfig, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
+    let config = text.and_then(|text| KvConfig::from_toml(&text).map_err(|e| e.to_string()));
+    config.map_err(|error| format!("{}: {error}", file.display()))
 }
 
 fn line(config: &KvConfig, process: &rota_kv::ProcessSection, who: &Who) -> Line {

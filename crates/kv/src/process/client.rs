@@ -155,6 +155,12 @@ impl Client<'_> {
                     let from = self.server.walks.of(at);
                     self.order(Work::Walk(Walk { from, ..walk })).await?;
                 }
+                Step::Move(slots, to) => {
+                    self.flush().await?;
+                    let moved = self.server.gateway.move_slots(&slots, to).await;
+                    let moved = moved.map(|report| report.reply());
+                    self.say(moved.unwrap_or_else(|error| Reply::Error(format!("ERR {error}"))));
+                }
                 Step::Info(sections) => {
                     let text = info(self.server, &sections, self.is_cluster);
                     self.say(Reply::Text(text));
@@ -249,8 +255,8 @@ impl Client<'_> {
         self.bytes = 0;
         // Who knows a cluster asks each of its servers for its own keys.
         let of = self.is_cluster.then_some(self.server.gateway.own);
-        let (batch, answering) = assemble(&works, now(), of);
-        let done = match self.outcomes(&batch).await {
+        let (mut batch, answering) = assemble(&works, now(), of);
+        let done = match self.outcomes(&mut batch).await {
             Ok(outcomes) => done(&works, answering, outcomes),
             Err(error) => {
                 if matches!(error, OrderError::Unknown(_)) {
@@ -276,7 +282,10 @@ impl Client<'_> {
         Ok(())
     }
 
-    async fn outcomes(&self, batch: &Batch<'_>) -> Result<Option<Vec<Vec<Outcome>>>, OrderError> {
+    async fn outcomes(
+        &self,
+        batch: &mut Batch<'_>,
+    ) -> Result<Option<Vec<Vec<Outcome>>>, OrderError> {
         if batch.is_empty() {
             return Ok(Some(Vec::new()));
         }

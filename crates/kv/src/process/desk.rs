@@ -9,7 +9,8 @@ use rota_core::contract::NodeId;
 use rota_multiring::Place;
 
 use super::lock;
-use crate::map::{Partition, Partitions};
+use super::maps::Maps;
+use crate::map::{Map, Partition, Partitions};
 use crate::outlook::{Outlook, Signal};
 use crate::store::Witness;
 
@@ -138,7 +139,7 @@ impl Inner {
 }
 
 /// The store's witness.
-pub(super) struct AtDesk(pub(super) Arc<Desk>);
+pub(super) struct AtDesk(pub(super) Arc<Desk>, pub(super) Arc<Maps>);
 
 impl Witness for AtDesk {
     fn began(&mut self, seen: Option<Place>) {
@@ -147,6 +148,10 @@ impl Witness for AtDesk {
 
     fn delivered(&mut self, place: Place, of: &Partitions) {
         self.0.change(|outlook| outlook.on_delivered(place, of));
+    }
+
+    fn mapped(&mut self, map: &Arc<Map>) {
+        self.1.set(map);
     }
 }
 
@@ -169,7 +174,8 @@ mod tests {
             instance: 1,
             index: 0,
         };
-        AtDesk(Arc::clone(&desk)).delivered(place, &all);
+        let map = Map::even(&[Partition(1), Partition(2)]).expect("two");
+        AtDesk(Arc::clone(&desk), Arc::new(Maps::new(map))).delivered(place, &all);
         let told = Arc::new(AtomicUsize::new(0));
         let tell = || {
             let told = Arc::clone(&told);

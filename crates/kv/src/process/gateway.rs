@@ -11,11 +11,13 @@ use rota_core::contract::NodeId;
 use rota_multiring::Rank;
 use rota_replica::Orders;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::desk::Desk;
 use super::lane::{Item, Lane, Teller};
 use super::link::Link;
+use super::maps::Maps;
+use super::order::PAUSE;
 use super::times::Times;
 use crate::map::{Map, Partition, Partitions};
 use crate::store::{Answer, Batch, MOST_BATCH_BYTES, MOST_OPERATIONS, Outcome, Pack, Store};
@@ -38,6 +40,8 @@ pub(super) enum OrderError {
     Unknown(Partitions),
     /// Its conditions are in several partitions, which this version does not do: it does not count.
     Spread,
+    /// Its slots are on their way to another partition: it does not count, and is given again.
+    Moving,
 }
 
 impl fmt::Display for OrderError {
@@ -48,6 +52,7 @@ impl fmt::Display for OrderError {
         };
         match self {
             Self::TooLarge => f.write_str("ERR the command is too large to be ordered at once"),
+            Self::Moving => f.write_str("TRYAGAIN its slots are on their way to another partition: it was not done"),
             Self::Busy => f.write_str("TRYAGAIN nothing is ordered just now: it was not done"),
             Self::NoReplica(partition) => write!(
                 f,
@@ -91,7 +96,7 @@ pub(super) struct Gateway {
     pub(super) own: Partition,
     pub(super) ring: Rank,
     pub(super) global: Rank,
-    pub(super) map: Arc<Map>,
+    pub(super) maps: Arc<Maps>,
     pub(super) orders: Orders<Store>,
     pub(super) giver: u64,
     pub(super) last: AtomicU64,
@@ -102,6 +107,8 @@ pub(super) struct Gateway {
     pub(super) lanes: BTreeMap<Route, Arc<Lane>>,
     pub(super) patience: Duration,
     pub(super) is_full: Arc<AtomicBool>,
+    /// It moves slots.
+    pub(super) is_moving: AtomicBool,
     /// How long it took to look, and to have something ordered.
     pub(super) looked: Times,
     pub(super) ordered: Times,
@@ -111,10 +118,34 @@ impl Gateway {
     /// Has a batch ordered, and waits for what all of its partitions answer: what became of each operation; `None`: its conditions did not hold.
     pub(super) async fn order(
         &self,
-        batch: &Batch<'_>,
+        batch: &mut Batch<'_>,
     ) -> Result<Option<Vec<Vec<Outcome>>>, OrderError> {
-        let to = batch.to(&self.map);
-        let mut growing = batch.growing().map(|key| self.map.of_key(key));
+        let (began, until) = (Instant::now(), Instant::now() + self.patience);
+        let is_look = batch.only_looks();
+        loop {
+            let map = self.maps.now();
+            batch.epoch = map.epoch();
+            match self.order_by(&map, batch, until).await {
+                // It is soon known who has its slots.
+                Err(OrderError::Moving) if Instant::now() < until => sleep(PAUSE).await,
+                ordered => {
+                    let times = if is_look { &self.looked } else { &self.ordered };
+                    times.add(began.elapsed());
+                    return ordered;
+                }
+            }
+        }
+    }
+
+    /// The same, where partitions have the slots that this map says.
+    async fn order_by(
+        &self,
+        map: &Map,
+        batch: &Batch<'_>,
+        until: Instant,
+    ) -> Result<Option<Vec<Vec<Outcome>>>, OrderError> {
+        let to = batch.to(map);
+        let mut growing = batch.growing().map(|key| map.of_key(key));
         if let Some(full) = growing.find(|partition| self.is_full(*partition)) {
             return Err(OrderError::Full(full));
         }
@@ -122,16 +153,8 @@ impl Gateway {
         if bytes.len() > MOST_BATCH_BYTES || batch.operations.len() > MOST_OPERATIONS {
             return Err(OrderError::TooLarge);
         }
-        let route = match (to.len(), to.first()) {
-            (0, _) | (_, None) => return merged(Vec::new(), batch.operations.len()),
-            (1, Some(only)) => match (*only == self.own, batch.only_looks()) {
-                (true, true) => Route::Look,
-                (true, false) => Route::Own,
-                (false, true) => Route::LookAt(*only),
-                (false, false) => Route::Other(*only),
-            },
-            _ if !batch.conditions.is_empty() => return Err(OrderError::Spread),
-            _ => Route::All,
+        let Some(route) = self.route(batch, &to)? else {
+            return merged(Vec::new(), batch.operations.len());
         };
         let Some(lane) = self.lanes.get(&route) else {
             return Err(OrderError::Busy);
@@ -140,24 +163,31 @@ impl Gateway {
             Route::Look => Pack(vec![bytes]).encode().into(),
             _ => bytes,
         };
-        let began = Instant::now();
-        let answered = self
-            .answered((lane, bytes), &to, batch.operations.len())
-            .await;
-        match route {
-            Route::Look | Route::LookAt(_) => self.looked.add(began.elapsed()),
-            _ => self.ordered.add(began.elapsed()),
-        }
-        answered
+        let operations = batch.operations.len();
+        self.answered((lane, bytes), (&to, until), operations).await
+    }
+
+    /// Where it is ordered; `None`: it has no keys.
+    fn route(&self, batch: &Batch<'_>, to: &Partitions) -> Result<Option<Route>, OrderError> {
+        Ok(Some(match (to.len(), to.first()) {
+            (0, _) | (_, None) => return Ok(None),
+            (1, Some(only)) => match (*only == self.own, batch.only_looks()) {
+                (true, true) => Route::Look,
+                (true, false) => Route::Own,
+                (false, true) => Route::LookAt(*only),
+                (false, false) => Route::Other(*only),
+            },
+            _ if !batch.conditions.is_empty() => return Err(OrderError::Spread),
+            _ => Route::All,
+        }))
     }
 
     async fn answered(
         &self,
         (lane, bytes): (&Lane, Bytes),
-        to: &Partitions,
+        (to, until): (&Partitions, Instant),
         operations: usize,
     ) -> Result<Option<Vec<Vec<Outcome>>>, OrderError> {
-        let until = Instant::now() + self.patience;
         loop {
             let (tell, heard) = oneshot::channel();
             lane.push(Item {
@@ -179,11 +209,11 @@ impl Gateway {
 
     /// What this replica has now, if it is only read and all of it is here.
     pub(super) fn look(&self, batch: &Batch<'_>) -> Option<Vec<Vec<Outcome>>> {
-        let to = batch.to(&self.map);
-        if !batch.only_looks() || to != Partitions::from([self.own]) {
-            return None;
-        }
+        let own = Partitions::from([self.own]);
         let look = |store: &Store| {
+            if !batch.only_looks() || batch.to(store.map()) != own {
+                return None;
+            }
             let outcomes = store.look_all(&batch.operations)?;
             Some(outcomes.into_iter().map(|outcome| vec![outcome]).collect())
         };
@@ -212,7 +242,7 @@ impl Gateway {
         open.next().or_else(|| there.next())
     }
 
-    fn is_full(&self, partition: Partition) -> bool {
+    pub(super) fn is_full(&self, partition: Partition) -> bool {
         match self.others.get(&partition) {
             None => self.is_full.load(SeqCst),
             Some(nodes) => {
@@ -240,6 +270,7 @@ fn merged(
             }
             Answer::Refused => return Ok(None),
             Answer::Later => return Err(OrderError::Busy),
+            Answer::Moving => return Err(OrderError::Moving),
             Answer::Spread | Answer::Unreadable => return Err(OrderError::Spread),
         }
     }

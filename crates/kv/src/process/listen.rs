@@ -25,6 +25,8 @@ use crate::redis::{NodeView, View};
 
 /// How often it is looked how the cluster is.
 const LOOK: Duration = Duration::from_millis(50);
+/// Slots that have moved less than so long ago are asked for anywhere.
+const YOUNG: Duration = Duration::from_secs(2);
 /// A client that says nothing for so long is asked whether it is there.
 const IDLE: Duration = Duration::from_secs(60);
 /// How long a listener waits that got an error.
@@ -91,7 +93,8 @@ impl Server {
         View {
             cluster: self.cluster,
             me: self.me,
-            map: Arc::clone(&self.gateway.map),
+            map: self.gateway.maps.now(),
+            young: self.gateway.maps.young(YOUNG),
             nodes: self.nodes.iter().map(node).collect(),
         }
     }

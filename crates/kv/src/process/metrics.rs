@@ -191,7 +191,7 @@ impl Of {
             ("answers_wait_for", "gauge"),
             "The partitions that they wait for.",
         );
-        for partition in self.server.gateway.map.partitions() {
+        for partition in self.server.gateway.maps.now().partitions() {
             let waits = u8::from(facts.waits_for.contains(&partition));
             let _ = writeln!(
                 text.0,

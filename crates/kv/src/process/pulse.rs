@@ -1,4 +1,5 @@
-//! What a process looks at again and again: whether its partition has room, and whether keys have come to their ends that nobody asks for.
+//! What a process looks at again and again: whether its partition has room, whether keys have come to their ends that nobody asks for, and whether a
+//! move of slots goes on.
 
 use std::io;
 use std::sync::Arc;
@@ -10,8 +11,9 @@ use rota_multiring::Rank;
 use rota_replica::Orders;
 
 use super::looks::marker;
+use super::moves::{Watch, step_batch};
 use super::now;
-use crate::store::Store;
+use crate::store::{Pack, Step, Store};
 
 /// How often.
 const LOOK: Duration = Duration::from_millis(100);
@@ -20,6 +22,10 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) struct Looked {
     pub(super) orders: Orders<Store>,
     pub(super) ring: Rank,
+    /// The ring of all.
+    pub(super) global: Rank,
+    /// Not all processes end a move at once: this one waits for so long.
+    pub(super) waits: Duration,
     /// Under which name it gives messages.
     pub(super) giver: u64,
     /// A partition with so many bytes has no room.
@@ -38,11 +44,12 @@ impl Pulse {
         let stop = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&stop);
         let run = move || {
+            let mut watch = Watch::default();
             for number in 1.. {
                 if ends.load(SeqCst) {
                     return;
                 }
-                looked.look(number);
+                looked.look(number, &mut watch);
                 thread::sleep(LOOK);
             }
         };
@@ -55,15 +62,23 @@ impl Pulse {
 }
 
 impl Looked {
-    fn look(&self, number: u64) {
-        let look = |store: &Store| (store.bytes() as u64, store.has_ended(now()));
-        let (bytes, has_ended) = self.orders.read(look).unwrap_or_default();
+    fn look(&self, number: u64, watch: &mut Watch) {
+        let look = |store: &Store| {
+            let ended = watch.ended(store, self.waits);
+            (store.bytes() as u64, store.has_ended(now()), ended)
+        };
+        let (bytes, has_ended, ended) = self.orders.read(look).unwrap_or_default();
         self.is_full.store(bytes >= self.most_bytes, SeqCst);
         if has_ended {
             // Time passes for all replicas at one place. If this one is lost there will be another.
             let _ = self
                 .orders
                 .give(self.ring, (self.giver, number), &marker(0));
+        }
+        if let Some(of) = ended {
+            tracing::warn!(?of, "a move of slots does not go on: it is ended");
+            let end = Pack(vec![step_batch(Step::End(of), 0).encode()]).encode();
+            let _ = self.orders.give(self.global, (self.giver, number), &end);
         }
     }
 }

@@ -20,6 +20,7 @@ use super::lane::Lane;
 use super::link::{Link, Other};
 use super::listen::{self, Server};
 use super::local::Local;
+use super::maps::Maps;
 use super::metrics::{self, Of};
 use super::pulse::{Looked, Pulse};
 use super::sealed::{SealError, Sealer};
@@ -91,15 +92,16 @@ impl Kv {
     pub fn start(config: &KvConfig, node: NodeId) -> Result<Self, StartError> {
         let process = config.process(node).ok_or(StartError::NoProcess(node))?;
         let partition = Partition(process.partition);
-        let map = Arc::new(config.map().map_err(StartError::Config)?);
+        let map = config.map().map_err(StartError::Config)?;
         let desk = Arc::new(Desk::new(partition, map.partitions(), patience(config)));
-        let store = Store::new(partition, (*map).clone());
-        let store = store.with_witness(Box::new(AtDesk(Arc::clone(&desk))));
+        let maps = Arc::new(Maps::new(map.clone()));
+        let witness = AtDesk(Arc::clone(&desk), Arc::clone(&maps));
+        let store = Store::new(partition, map.clone()).with_witness(Box::new(witness));
         let of = config.replica(process, node);
         std::fs::create_dir_all(&of.checkpoints)
             .map_err(|error| StartError::System("its directory for states", error))?;
         let replica = Replica::start(&of, store).map_err(StartError::Replica)?;
-        if replica.read(|store| *store.map() != *map) == Some(true) {
+        if replica.read(|store| store.map().has_begun_as(&map)) == Some(false) {
             return Err(StartError::Slots);
         }
         let (replica, is_full) = (Arc::new(replica), Arc::new(AtomicBool::new(false)));
@@ -108,15 +110,18 @@ impl Kv {
             process,
             node,
             desk,
+            maps,
             replica: Arc::clone(&replica),
             is_full: Arc::clone(&is_full),
             looks: Arc::default(),
         };
         let door = begins.door()?;
-        let server = begins.server(map)?;
+        let server = begins.server()?;
         let looked = Looked {
             orders: replica.orders(),
             ring: begins.ring(),
+            global: Rank(config.kv.global_ring),
+            waits: Duration::from_millis(u64::from(node.get() % 8) * 250),
             giver: drawn()?,
             most_bytes: server.most_bytes,
             is_full,
@@ -161,6 +166,7 @@ struct Begins<'a> {
     process: &'a ProcessSection,
     node: NodeId,
     desk: Arc<Desk>,
+    maps: Arc<Maps>,
     replica: Arc<Replica<Store>>,
     is_full: Arc<AtomicBool>,
     looks: Arc<Lane>,
@@ -241,7 +247,7 @@ impl Begins<'_> {
         Ok(links)
     }
 
-    fn gateway(&self, map: Arc<crate::map::Map>) -> Result<Gateway, StartError> {
+    fn gateway(&self) -> Result<Gateway, StartError> {
         let own = Partition(self.process.partition);
         let mut others: BTreeMap<Partition, Vec<NodeId>> = BTreeMap::new();
         for (process, node) in self.others() {
@@ -265,7 +271,7 @@ impl Begins<'_> {
             own,
             ring: self.ring(),
             global: Rank(self.config.kv.global_ring),
-            map,
+            maps: Arc::clone(&self.maps),
             orders: self.replica.orders(),
             giver: drawn()?,
             last: AtomicU64::new(0),
@@ -274,12 +280,13 @@ impl Begins<'_> {
             others,
             patience: patience(self.config),
             is_full: Arc::clone(&self.is_full),
+            is_moving: AtomicBool::new(false),
             looked: Times::default(),
             ordered: Times::default(),
         })
     }
 
-    fn server(&self, map: Arc<crate::map::Map>) -> Result<Arc<Server>, StartError> {
+    fn server(&self) -> Result<Arc<Server>, StartError> {
         let kv = &self.config.kv;
         let node = |process: &ProcessSection| {
             let host = self.config.address(process.node)?;
@@ -293,7 +300,7 @@ impl Begins<'_> {
         };
         let most_mib = kv.partition_mib.unwrap_or(USUAL_MIB);
         Ok(Arc::new(Server {
-            gateway: self.gateway(map)?,
+            gateway: self.gateway()?,
             nodes: kv.process.iter().filter_map(node).collect(),
             cluster: self.config.rings.common.cluster,
             me: self.node.get(),

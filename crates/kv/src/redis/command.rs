@@ -118,7 +118,7 @@ fn within_limits(plan: Plan<'_>) -> Refused<Plan<'_>> {
         }
         Operation::Key(_, Action::SetFields(fields)) => fields
             .iter()
-            .any(|(field, value)| field.len().max(value.len()) > MOST_VALUE_BYTES),
+            .any(|(field, value)| field.len() + value.len() > MOST_VALUE_BYTES),
         _ => false,
     };
     match plan.operations.iter().any(is_large) {

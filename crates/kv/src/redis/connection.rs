@@ -7,6 +7,7 @@ use bytes::Bytes;
 use rota_multiring::Place;
 use rota_resp::{Reply, Version};
 
+use super::admin::admin;
 use super::parse::{error, is, number, syntax, wrong_count};
 use super::queue::Queue;
 use super::scan::scan;
@@ -16,6 +17,8 @@ use super::view::View;
 use super::work::{Task, Walk, Work};
 use super::{cluster, work};
 use crate::access::User;
+use crate::map::Partition;
+use crate::slots::Slots;
 use crate::store::MOST_BATCH_BYTES;
 
 /// So many keys are watched at most.
@@ -36,6 +39,8 @@ pub enum Step {
     Walk(u64, Walk),
     /// How the process is: these sections, or all.
     Info(Vec<Bytes>),
+    /// Slots are to have another partition.
+    Move(Slots, Partition),
 }
 
 /// See the module's page.
@@ -273,6 +278,7 @@ impl Connection {
                 at => Step::Walk(at, walk),
             }),
             ("info", _) => Step::Info(arguments),
+            ("rota", _) => admin(view, &arguments),
             ("hello", _) => self.hello(&arguments),
             ("auth", [_]) if self.is_open => Step::Reply(error(
                 "ERR AUTH <password> called without any password configured for the default \

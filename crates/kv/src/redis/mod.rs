@@ -1,5 +1,6 @@
 //! What Redis' clients say and hear: commands as operations, and outcomes as replies. Without I/O.
 
+mod admin;
 mod cluster;
 mod command;
 mod connection;

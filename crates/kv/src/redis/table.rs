@@ -25,6 +25,7 @@ const W: &[&str] = &["write", "denyoom", "fast"];
 const D: &[&str] = &["write", "fast"];
 const C: &[&str] = &["loading", "stale", "fast"];
 const T: &[&str] = &["noscript", "loading", "stale", "fast"];
+const M: &[&str] = &["write", "admin", "noscript"];
 const A: &[&str] = &["loading", "stale"];
 
 const fn of(
@@ -101,6 +102,7 @@ pub const TABLE: &[Entry] = &[
     of("readonly", 1, C, NONE),
     of("readwrite", 1, C, NONE),
     of("reset", 1, T, NONE),
+    of("rota", -2, M, NONE),
     of("scan", -2, S, NONE),
     of("select", 2, C, NONE),
     of("set", -3, W, ONE),

@@ -28,6 +28,8 @@ pub struct View {
     pub me: u16,
     /// Which partition has what.
     pub map: Arc<Map>,
+    /// Slots that have moved in this epoch or later are asked for anywhere: not everybody knows yet where they are.
+    pub young: u64,
     /// All processes, by their numbers.
     pub nodes: Vec<NodeView>,
 }
@@ -48,7 +50,7 @@ impl View {
     /// Whether a slot's partition is here.
     pub fn is_here(&self, slot: u16) -> bool {
         let own = self.own().map(|own| own.partition);
-        own == Some(self.map.of_slot(slot))
+        own == Some(self.map.of_slot(slot)) || self.map.since(slot) >= self.young
     }
 
     /// How many other processes have the partition of this one.

@@ -8,6 +8,7 @@ use super::batch::{Batch, Operation, Test};
 use super::look::{Fields, Room, found};
 use super::outcome::{Answer, Fault, Outcome};
 use super::state::Store;
+use super::step::Step;
 use super::value::{Entry, Value, field_bytes};
 use super::{MOST_FIELDS_BYTES, MOST_VALUE_BYTES};
 use crate::map::{Map, Partitions};
@@ -28,10 +29,14 @@ impl Batch<'_> {
                 Operation::Range { of: Some(of), .. } | Operation::Size(Some(of)) => {
                     to.insert(*of);
                 }
-                // They are of all.
-                Operation::Range { .. } | Operation::Size(_) | Operation::Clear => {
-                    return map.partitions();
+                Operation::Step(Step::Copy { to: of, .. }) => {
+                    to.insert(*of);
                 }
+                // They are of all.
+                Operation::Range { .. }
+                | Operation::Size(_)
+                | Operation::Clear
+                | Operation::Step(_) => return map.partitions(),
             }
         }
         to
@@ -99,6 +104,7 @@ impl Store {
                 self.clear();
                 Ok(Outcome::Done)
             }
+            Operation::Step(step) => Ok(self.step(step)),
             all => Ok(self.look(all).unwrap_or(Outcome::Nothing)),
         }
     }
@@ -285,8 +291,8 @@ impl Store {
         place: Place,
     ) -> Result<Outcome, Fault> {
         let mut bytes = self.get(key).map_or(0, |entry| entry.bytes);
-        let most = |bytes: &[u8]| bytes.len() > MOST_VALUE_BYTES;
-        if set.iter().any(|(field, value)| most(field) || most(value)) {
+        let is_large = |(field, value): &Pair<'_>| field.len() + value.len() > MOST_VALUE_BYTES;
+        if set.iter().any(is_large) {
             return Err(Fault::TooLarge);
         }
         let mut new = 0;

@@ -5,6 +5,7 @@ use rota_multiring::Place;
 
 use super::action::Action;
 use super::bytes::{put_bytes, put_place, put_some, take_bytes, take_list, take_place, take_some};
+use super::step::Step;
 use crate::map::Partition;
 
 /// Most have no more bytes.
@@ -47,6 +48,8 @@ pub enum Operation<'a> {
     Size(Option<Partition>),
     /// In all partitions: there is no key any more.
     Clear,
+    /// A step of a move of slots.
+    Step(Step),
 }
 
 /// What has to hold of a key.
@@ -63,6 +66,8 @@ pub enum Test<'a> {
 pub struct Batch<'a> {
     /// The time at whom it came from: milliseconds of the Unix epoch.
     pub stamp: u64,
+    /// Which epoch of the map it was sent by to where its keys are.
+    pub epoch: u64,
     /// What has to hold.
     pub conditions: Vec<(&'a [u8], Test<'a>)>,
     /// What is done.
@@ -85,7 +90,7 @@ impl<'a> Operation<'a> {
         match self {
             Self::Key(_, action) => action.writes(),
             Self::Range { .. } | Self::Size(_) => false,
-            Self::Clear => true,
+            Self::Clear | Self::Step(_) => true,
         }
     }
 
@@ -115,6 +120,10 @@ impl<'a> Operation<'a> {
                 put_partition(out, *of);
             }
             Self::Clear => out.push(3),
+            Self::Step(step) => {
+                out.push(4);
+                step.put(out);
+            }
         }
     }
 
@@ -130,6 +139,7 @@ impl<'a> Operation<'a> {
             },
             2 => Self::Size(take_partition(bytes)?),
             3 => Self::Clear,
+            4 => Self::Step(Step::take(bytes)?),
             _ => return None,
         })
     }
@@ -190,6 +200,7 @@ impl<'a> Batch<'a> {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(USUAL_BYTES);
         out.extend(self.stamp.to_le_bytes());
+        out.extend(self.epoch.to_le_bytes());
         out.extend((self.conditions.len() as u32).to_le_bytes());
         for (key, test) in &self.conditions {
             put_bytes(&mut out, key);
@@ -210,13 +221,14 @@ impl<'a> Batch<'a> {
     /// What [`Self::encode`] has made; `None` for anything else.
     pub fn decode(bytes: &'a [u8]) -> Option<Self> {
         let mut bytes = Reader(bytes);
-        let stamp = bytes.u64()?;
+        let (stamp, epoch) = (bytes.u64()?, bytes.u64()?);
         let conditions = take_list(&mut bytes, |bytes| {
             Some((take_bytes(bytes)?, Test::take(bytes)?))
         })?;
         let operations = take_list(&mut bytes, Operation::take)?;
         bytes.0.is_empty().then_some(Self {
             stamp,
+            epoch,
             conditions,
             operations,
         })

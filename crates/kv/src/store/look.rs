@@ -8,6 +8,7 @@ use super::batch::{Batch, Operation, Wanted};
 use super::outcome::{Answer, Fault, Found, Outcome};
 use super::pack::Pack;
 use super::state::Store;
+use super::step::Step;
 use super::value::{Entry, Value};
 use super::{LEAST_ANSWER_BYTES, MOST_ANSWER_BYTES, MOST_LOOKED, MOST_RANGE_BYTES};
 
@@ -53,6 +54,9 @@ impl Store {
     }
 
     fn look_at_batch(&self, batch: &Batch<'_>, left: &mut usize) -> Answer {
+        if self.is_moving(batch) {
+            return Answer::Moving;
+        }
         if self.is_for_later(batch, *left) {
             return Answer::Later;
         }
@@ -96,7 +100,7 @@ impl Store {
                 ..
             } => Ok(self.range((from, *to), *limit, *wanted)),
             Operation::Size(_) => Ok(Outcome::Number(self.keys.len() as i64)),
-            Operation::Clear => return None,
+            Operation::Clear | Operation::Step(_) => return None,
         };
         Some(outcome.unwrap_or_else(Outcome::Fault))
     }
@@ -144,7 +148,7 @@ impl Store {
         let (key, action) = match operation {
             Operation::Key(key, action) => (key, action),
             Operation::Range { .. } => return MOST_RANGE_BYTES,
-            Operation::Size(_) | Operation::Clear => return 0,
+            Operation::Size(_) | Operation::Clear | Operation::Step(_) => return 0,
         };
         let all = || self.get(key).map_or(0, |entry| HEAD + entry.bytes);
         match action {
@@ -168,7 +172,8 @@ impl Store {
         match operation {
             Operation::Key(key, _) => self.map.of_key(key) == self.me,
             Operation::Range { of, .. } | Operation::Size(of) => of.is_none_or(|of| of == self.me),
-            Operation::Clear => true,
+            Operation::Step(Step::Copy { to, .. }) => *to == self.me,
+            Operation::Clear | Operation::Step(_) => true,
         }
     }
 

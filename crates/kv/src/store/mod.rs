@@ -4,23 +4,29 @@ mod action;
 mod apply;
 mod batch;
 mod bytes;
+mod frozen;
 mod look;
+mod moves;
 mod outcome;
 mod pack;
 mod state;
+mod step;
 mod value;
 
 pub use action::{Action, Life, Only, OnlyLife};
 pub use batch::{Batch, Operation, Test, Wanted};
+pub use frozen::FrozenStore;
+pub use moves::{Freeze, Snapshot};
 pub use outcome::{Answer, Answered, Fault, Found, Kind, Outcome};
 pub(crate) use outcome::{put_version, take_version};
 pub use pack::{MOST_PACKED, Pack};
-pub use state::{FrozenStore, Store, Witness};
+pub use state::{Store, Witness};
+pub use step::{Copied, MoveName, Step};
 pub use value::{Entry, Value};
 
 /// A key may have so many bytes.
 pub const MOST_KEY_BYTES: usize = 64 << 10;
-/// A value, a field or its name may have so many bytes.
+/// A value may have so many bytes, and so may a field with its name.
 pub const MOST_VALUE_BYTES: usize = 768 << 10;
 /// All fields of a key may have so many bytes.
 pub const MOST_FIELDS_BYTES: usize = 64 << 20;

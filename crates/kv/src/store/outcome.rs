@@ -78,6 +78,8 @@ pub enum Answer {
     Unreadable,
     /// Its conditions are in more than one partition.
     Spread,
+    /// Its slots move, or have another partition than whoever asked knew: nothing was done anywhere, and it is to be asked again.
+    Moving,
     /// It only reads, and what else is in the message leaves no room for its answer: it is to be asked again.
     Later,
 }
@@ -264,6 +266,7 @@ impl Answer {
             Self::Unreadable => out.push(2),
             Self::Spread => out.push(3),
             Self::Later => out.push(4),
+            Self::Moving => out.push(5),
         }
     }
 
@@ -280,6 +283,7 @@ impl Answer {
             2 => Self::Unreadable,
             3 => Self::Spread,
             4 => Self::Later,
+            5 => Self::Moving,
             _ => return None,
         })
     }

@@ -2,32 +2,29 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use imbl::OrdMap;
-use rota_core::bytes::Reader;
+use imbl::{OrdMap, OrdSet};
 use rota_multiring::Place;
-use rota_replica::{Command, Frozen, Machine};
+use rota_replica::{Command, Machine};
 
 use super::MOST_ANSWER_BYTES;
 use super::batch::Batch;
-use super::bytes::{put_bytes, put_place, take_place};
-use super::outcome::{Answer, Answered, owned, put_version, take_version};
+use super::frozen::FrozenStore;
+use super::moves::{Aside, Freeze, slot_of};
+use super::outcome::{Answer, Answered};
 use super::pack::{Pack, place_of};
-use super::value::{Entry, Value};
+use super::value::Entry;
 use crate::map::{Map, Partition, Partitions};
 
-/// What a state begins with.
-const MAGIC: &[u8; 8] = b"rotakv02";
 /// So many keys whose time is over are taken away with each command: a command takes no longer for others' sake.
 const MOST_SWEPT: usize = 32;
 /// And so many with a message without commands.
 const MOST_SWEPT_IDLE: usize = 1_024;
 /// To free so many keys takes long.
 const MANY: usize = 10_000;
-/// An entry of a state has at most so many bytes.
-const MOST_ENTRY_BYTES: usize = 1 << 30;
 
 /// Gets to know of the commands of several partitions.
 pub trait Witness: Send {
@@ -36,21 +33,30 @@ pub trait Witness: Send {
 
     /// One is delivered, of these partitions.
     fn delivered(&mut self, place: Place, of: &Partitions);
+
+    /// Which partition has which slots, when it begins and when that has changed.
+    fn mapped(&mut self, map: &Arc<Map>);
 }
 
 /// A partition's keys, and the machine that commands change them by.
 pub struct Store {
     pub(super) me: Partition,
-    pub(super) map: Map,
+    pub(super) map: Arc<Map>,
     /// The greatest time that any command had.
     pub(super) now: u64,
     /// The last command of several partitions, of which this is one.
     pub(super) last: Option<Place>,
     /// The last command of several partitions, whichever those are.
-    seen: Option<Place>,
+    pub(super) seen: Option<Place>,
     /// The last command of all.
     pub(super) applied: Option<Place>,
     pub(super) keys: OrdMap<Bytes, Entry>,
+    /// Each key with its slot.
+    pub(super) by_slot: OrdSet<(u16, Bytes)>,
+    /// Slots that nobody writes to, since they are to have another partition.
+    pub(super) frozen: Option<Freeze>,
+    /// What is copied from a partition whose slots this one is to have.
+    pub(super) aside: Option<Aside>,
     /// Keys that do not live for ever, by their ends.
     pub(super) ends: BTreeSet<(u64, Bytes)>,
     /// What all of it takes.
@@ -71,12 +77,15 @@ impl Store {
     pub fn new(me: Partition, map: Map) -> Self {
         Self {
             me,
-            map,
+            map: Arc::new(map),
             now: 0,
             last: None,
             seen: None,
             applied: None,
             keys: OrdMap::new(),
+            by_slot: OrdSet::new(),
+            frozen: None,
+            aside: None,
             ends: BTreeSet::new(),
             bytes: 0,
             witness: None,
@@ -86,11 +95,18 @@ impl Store {
     /// The same, with somebody who has to know of the commands of several partitions.
     pub fn with_witness(mut self, witness: Box<dyn Witness>) -> Self {
         self.witness = Some(witness);
+        self.has_mapped();
         self
     }
 
+    pub(super) fn has_mapped(&mut self) {
+        if let Some(witness) = &mut self.witness {
+            witness.mapped(&self.map);
+        }
+    }
+
     /// Which partition has which keys.
-    pub const fn map(&self) -> &Map {
+    pub const fn map(&self) -> &Arc<Map> {
         &self.map
     }
 
@@ -109,9 +125,9 @@ impl Store {
         self.keys.is_empty()
     }
 
-    /// What all of them take, in bytes, about.
-    pub const fn bytes(&self) -> usize {
-        self.bytes
+    /// What all of them take, in bytes, about, with what is copied from another partition.
+    pub fn bytes(&self) -> usize {
+        self.bytes + self.aside.as_ref().map_or(0, |aside| aside.bytes)
     }
 
     /// The last command of several partitions that this one knows to be one of.
@@ -133,6 +149,8 @@ impl Store {
     pub fn check(&self) {
         let takes = self.keys.iter().map(|(key, entry)| entry.takes(key));
         assert_eq!(takes.sum::<usize>(), self.bytes, "the bytes of all keys");
+        let by_slot = self.keys.keys().map(|key| (slot_of(key), key.clone()));
+        assert_eq!(by_slot.collect::<OrdSet<_>>(), self.by_slot, "slots");
         let ends = self.keys.iter().filter(|(_, entry)| entry.until.is_some());
         assert_eq!(ends.count(), self.ends.len(), "keys with an end");
         for (end, key) in &self.ends {
@@ -149,8 +167,9 @@ impl Store {
     pub(super) fn put(&mut self, key: Bytes, entry: Entry) {
         self.bytes += entry.takes(&key);
         let until = entry.until;
-        if let Some(old) = self.keys.insert(key.clone(), entry) {
-            self.forget(&key, &old);
+        match self.keys.insert(key.clone(), entry) {
+            Some(old) => self.forget(&key, &old),
+            None => drop(self.by_slot.insert((slot_of(&key), key.clone()))),
         }
         if let Some(until) = until {
             self.ends.insert((until, key));
@@ -160,6 +179,7 @@ impl Store {
     pub(super) fn remove(&mut self, key: &[u8]) -> Option<Entry> {
         let (key, old) = self.keys.remove_with_key(key)?;
         self.forget(&key, &old);
+        self.by_slot.remove(&(slot_of(&key), key));
         Some(old)
     }
 
@@ -174,11 +194,12 @@ impl Store {
     pub(super) fn clear(&mut self) {
         let keys = std::mem::take(&mut self.keys);
         let ends = std::mem::take(&mut self.ends);
+        let by_slot = std::mem::take(&mut self.by_slot);
         self.bytes = 0;
         if keys.len() > MANY {
             // To free many takes long, and commands wait meanwhile. Without a thread it is done here.
             let thread = std::thread::Builder::new().name("rota-kv-free".to_owned());
-            let _ = thread.spawn(move || drop((keys, ends)));
+            let _ = thread.spawn(move || drop((keys, ends, by_slot)));
         }
     }
 
@@ -212,6 +233,9 @@ impl Store {
         };
         self.sweep(batch.stamp, most);
         self.applied = Some(place);
+        if self.is_moving(&batch) {
+            return Answer::Moving;
+        }
         let to = batch.to(&self.map);
         if to.len() > 1 {
             if to.contains(&self.me) {
@@ -246,147 +270,19 @@ impl Machine for Store {
     }
 
     fn freeze(&mut self) -> FrozenStore {
-        FrozenStore {
-            map: self.map.clone(),
-            now: self.now,
-            last: self.last,
-            seen: self.seen,
-            applied: self.applied,
-            keys: self.keys.clone(),
-        }
+        FrozenStore::of(self)
     }
 
     fn install(&mut self, state: &mut dyn Read) -> io::Result<()> {
         let frozen = FrozenStore::read(state)?;
-        let witness = self.witness.take();
-        *self = Self::new(self.me, frozen.map);
-        (self.now, self.applied) = (frozen.now, frozen.applied);
-        (self.last, self.seen) = (frozen.last, frozen.seen);
-        self.witness = witness;
+        let mut begun = Self::new(self.me, Map::clone(&self.map));
+        frozen.begin(&mut begun)?;
+        begun.witness = self.witness.take();
+        *self = begun;
+        self.has_mapped();
         if let Some(witness) = &mut self.witness {
             witness.began(self.seen);
         }
-        for (key, entry) in frozen.keys {
-            if self.map.of_key(&key) != self.me {
-                return Err(invalid("a key of another partition"));
-            }
-            self.put(key, entry);
-        }
         Ok(())
-    }
-}
-
-/// A partition's keys as they were at a moment.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FrozenStore {
-    map: Map,
-    now: u64,
-    last: Option<Place>,
-    seen: Option<Place>,
-    applied: Option<Place>,
-    keys: OrdMap<Bytes, Entry>,
-}
-
-fn invalid(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what)
-}
-
-impl Frozen for FrozenStore {
-    fn write(self, out: &mut dyn Write) -> io::Result<()> {
-        let mut head = MAGIC.to_vec();
-        self.map.encode(&mut head);
-        head.extend(self.now.to_le_bytes());
-        put_version(&mut head, self.last);
-        put_version(&mut head, self.seen);
-        put_version(&mut head, self.applied);
-        head.extend((self.keys.len() as u64).to_le_bytes());
-        write_record(out, &head)?;
-        for (key, entry) in &self.keys {
-            let mut record = Vec::with_capacity(64 + key.len() + entry.bytes);
-            put_bytes(&mut record, key);
-            put_place(&mut record, entry.version);
-            record.extend(entry.until.unwrap_or(0).to_le_bytes());
-            entry.value.put(&mut record);
-            write_record(out, &record)?;
-        }
-        Ok(())
-    }
-}
-
-impl FrozenStore {
-    fn read(state: &mut dyn Read) -> io::Result<Self> {
-        let head = read_record(state)?;
-        let head = head.strip_prefix(MAGIC);
-        let head = head.ok_or_else(|| invalid("it is no state of a key-value store"))?;
-        let head = Self::head(&mut Reader(head)).ok_or_else(|| invalid("its head is damaged"))?;
-        let (mut frozen, count) = head;
-        for _ in 0..count {
-            let record = read_record(state)?;
-            let entry = entry_of(&mut Reader(&record));
-            let (key, entry) = entry.ok_or_else(|| invalid("an entry is damaged"))?;
-            let is_last = |(last, _): (&Bytes, &Entry)| *last < key;
-            if !frozen
-                .keys
-                .get_max()
-                .is_none_or(|(last, entry)| is_last((last, entry)))
-            {
-                return Err(invalid("its keys are not in order"));
-            }
-            frozen.keys.insert(key, entry);
-        }
-        match state.read(&mut [0])? {
-            0 => Ok(frozen),
-            _ => Err(invalid("there is something behind its end")),
-        }
-    }
-
-    /// With the number of keys.
-    fn head(bytes: &mut Reader<'_>) -> Option<(Self, u64)> {
-        let frozen = Self {
-            map: Map::decode(bytes)?,
-            now: bytes.u64()?,
-            last: take_version(bytes)?,
-            seen: take_version(bytes)?,
-            applied: take_version(bytes)?,
-            keys: OrdMap::new(),
-        };
-        let count = bytes.u64()?;
-        bytes.0.is_empty().then_some((frozen, count))
-    }
-}
-
-fn entry_of(bytes: &mut Reader<'_>) -> Option<(Bytes, Entry)> {
-    let key = owned(bytes)?;
-    let version = take_place(bytes)?;
-    let until = Some(bytes.u64()?).filter(|until| *until > 0);
-    let value = Value::take(bytes)?;
-    let entry = Entry {
-        bytes: value.bytes(),
-        value,
-        version,
-        until,
-    };
-    bytes.0.is_empty().then_some((key, entry))
-}
-
-fn write_record(out: &mut dyn Write, record: &[u8]) -> io::Result<()> {
-    let length = u32::try_from(record.len()).map_err(|_| invalid("it is too large"))?;
-    out.write_all(&length.to_le_bytes())?;
-    out.write_all(record)
-}
-
-/// Room is made as it comes: a length alone costs nothing.
-fn read_record(state: &mut dyn Read) -> io::Result<Vec<u8>> {
-    let mut length = [0; 4];
-    state.read_exact(&mut length)?;
-    let length = u32::from_le_bytes(length) as usize;
-    if length > MOST_ENTRY_BYTES {
-        return Err(invalid("an entry is too large"));
-    }
-    let mut record = Vec::new();
-    state.take(length as u64).read_to_end(&mut record)?;
-    match record.len() == length {
-        true => Ok(record),
-        false => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }

@@ -9,7 +9,7 @@ use super::bytes::put_bytes;
 use super::outcome::{Kind, owned};
 
 /// An entry takes about so much beside its bytes.
-const ENTRY_BYTES: usize = 128;
+const ENTRY_BYTES: usize = 192;
 /// So does a field.
 const FIELD_BYTES: usize = 64;
 
@@ -97,7 +97,7 @@ pub struct Entry {
 
 impl Entry {
     /// What it takes with its key.
-    pub(super) const fn takes(&self, key: &Bytes) -> usize {
+    pub(crate) const fn takes(&self, key: &Bytes) -> usize {
         ENTRY_BYTES + key.len() + self.bytes
     }
 

@@ -1,0 +1,229 @@
+//! `rota kv move`: slots get another partition while clients go on.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rota_kv::{KvConfig, Slots};
+use rota_resp::Reply;
+use serde::Serialize;
+
+use super::status::read;
+use super::who::Who;
+use crate::say::{complain, print, print_json};
+
+/// A process that is there says sooner what it has.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Much takes long to be copied.
+const LONG: Duration = Duration::from_hours(1);
+
+/// Options of `rota kv move`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct MoveOptions {
+    /// The store's file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// The partition that is to have them
+    #[arg(long, value_name = "PARTITION")]
+    to: u16,
+    /// Which slots, as in `0-4095,5000`
+    #[arg(long, value_name = "SLOTS", value_parser = slots)]
+    slots: Slots,
+    #[command(flatten)]
+    who: Who,
+    /// Print one JSON object on the last line
+    #[arg(long)]
+    json: bool,
+}
+
+fn slots(text: &str) -> Result<Slots, String> {
+    let slots = Slots::parse(text).filter(|slots| !slots.is_empty());
+    slots.ok_or_else(|| "slots are numbers and ranges from 0 to 16383, as in 0-99,105".to_owned())
+}
+
+/// What came of a partition's part.
+#[derive(Clone, Debug, Serialize)]
+pub struct Part {
+    from: u16,
+    to: u16,
+    /// So many slots have moved.
+    pub slots: i64,
+    keys: i64,
+    bytes: i64,
+    groups: i64,
+    /// How long writes to a group waited at most, in microseconds.
+    pub longest_freeze_us: i64,
+    took_us: i64,
+}
+
+/// Moves them.
+pub fn main(options: &MoveOptions) -> ExitCode {
+    let config = match read(&options.config) {
+        Ok(config) => config,
+        Err(error) => {
+            complain(&error);
+            return ExitCode::from(2);
+        }
+    };
+    match run(&config, options) {
+        Ok(parts) => {
+            if parts.is_empty() {
+                print(&format!("partition {} has them already", options.to));
+            }
+            if options.json {
+                print_json(&parts);
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(config: &KvConfig, options: &MoveOptions) -> Result<Vec<Part>, String> {
+    let map = map(config, &options.who)?;
+    let mut parts = Vec::new();
+    for (from, has) in map {
+        let own: Slots = options.slots.iter().filter(|slot| has.has(*slot)).collect();
+        if from == options.to || own.is_empty() {
+            continue;
+        }
+        let part = shift(config, &options.who, (from, options.to, &own))?;
+        print(&format!(
+            "{} slots of partition {from} are of partition {} now: {} keys and {} bytes copied in {:.1} s; writes to {} groups waited \
+             {:.1} ms at most",
+            part.slots,
+            part.to,
+            part.keys,
+            part.bytes,
+            part.took_us as f64 / 1e6,
+            part.groups,
+            part.longest_freeze_us as f64 / 1e3,
+        ));
+        parts.push(part);
+    }
+    Ok(parts)
+}
+
+/// Where clients of the processes connect, of one partition or all.
+fn addresses(config: &KvConfig, of: Option<u16>) -> impl Iterator<Item = SocketAddr> {
+    let all = config.kv.process.iter();
+    let own = all.filter(move |process| of.is_none_or(|of| of == process.partition));
+    own.filter_map(|process| {
+        let port = process.redis_port.or(process.cluster_port)?;
+        let address = config.address(process.node)?;
+        Some(SocketAddr::from((address, port)))
+    })
+}
+
+/// The first that answers says which partition has which slots.
+fn map(config: &KvConfig, who: &Who) -> Result<Vec<(u16, Slots)>, String> {
+    let mut last = "no process has a port for clients".to_owned();
+    for address in addresses(config, None) {
+        match map_at(address, who) {
+            Ok(map) => return Ok(map),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Which partition has which slots, as a process knows.
+///
+/// # Errors
+/// In words.
+pub fn map_at(address: SocketAddr, who: &Who) -> Result<Vec<(u16, Slots)>, String> {
+    let map = match asked(address, who, PATIENCE, &["ROTA", "MAP"])? {
+        Reply::Array(partitions) => partitions.iter().map(partition).collect(),
+        _ => None,
+    };
+    map.ok_or_else(|| format!("{address}: it says nothing of slots"))
+}
+
+fn partition(reply: &Reply) -> Option<(u16, Slots)> {
+    match reply {
+        Reply::Array(parts) => match &parts[..] {
+            [Reply::Integer(number), Reply::Bulk(text)] => {
+                let text = std::str::from_utf8(text).ok()?;
+                Some((u16::try_from(*number).ok()?, Slots::parse(text)?))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn asked(
+    address: SocketAddr,
+    who: &Who,
+    patience: Duration,
+    words: &[&str],
+) -> Result<Reply, String> {
+    let mut talk = who.connect(address, patience)?;
+    let told = talk.say(&[words.to_vec()]);
+    let told = told.map_err(|error| format!("{address}: {error}"))?;
+    match told.into_iter().next() {
+        Some(Reply::Error(error)) => Err(format!("{address}: {error}")),
+        Some(reply) => Ok(reply),
+        None => Err(format!("{address}: no answer")),
+    }
+}
+
+/// A process of the partition that has them moves them: the first one that is there.
+fn shift(
+    config: &KvConfig,
+    who: &Who,
+    (from, to, slots): (u16, u16, &Slots),
+) -> Result<Part, String> {
+    let mut last = format!("no process of partition {from} has a port for clients");
+    for address in addresses(config, Some(from)) {
+        if let Err(error) = asked(address, who, PATIENCE, &["PING"]) {
+            last = error;
+            continue;
+        }
+        return shift_at(address, who, (from, to, slots));
+    }
+    Err(last)
+}
+
+/// The same, by this process.
+///
+/// # Errors
+/// In words.
+pub fn shift_at(
+    address: SocketAddr,
+    who: &Who,
+    (from, to, slots): (u16, u16, &Slots),
+) -> Result<Part, String> {
+    let (number, text) = (to.to_string(), slots.to_string());
+    let words = ["ROTA", "MOVE", &number, &text];
+    let reply = asked(address, who, LONG, &words)?;
+    let fields = match reply {
+        Reply::Map(pairs) => pairs,
+        Reply::Array(all) => {
+            let pairs = all.as_chunks::<2>().0.iter().cloned();
+            pairs.map(|[name, value]| (name, value)).collect()
+        }
+        _ => return Err(format!("{address}: it does not say what it has done")),
+    };
+    let of = |name: &str| {
+        let found = fields.iter().find(|(key, _)| *key == Reply::from(name));
+        match found {
+            Some((_, Reply::Integer(number))) => *number,
+            _ => 0,
+        }
+    };
+    Ok(Part {
+        from,
+        to,
+        slots: of("slots"),
+        keys: of("keys"),
+        bytes: of("bytes"),
+        groups: of("groups"),
+        longest_freeze_us: of("longest_freeze_us"),
+        took_us: of("took_us"),
+    })
+}

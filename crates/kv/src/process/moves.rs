@@ -1,0 +1,227 @@
+//! Moves of slots, as this process carries them out, and their ends where whoever began one is gone.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use rota_resp::Reply;
+use tokio::time::sleep;
+
+use super::gateway::{Gateway, OrderError};
+use super::now;
+use crate::map::Partition;
+use crate::moving::{Failure, Moved, Mover, Next};
+use crate::slots::Slots;
+use crate::store::{Batch, MoveName, Operation, Outcome, Step, Store};
+
+/// A group of slots is tried so often.
+const TRIES: u32 = 10;
+/// So long after another move was in the way.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Slots that are frozen for so long are given free: whoever froze them is gone.
+const FROZEN: Duration = Duration::from_secs(2);
+/// And so is what was copied, if no more comes.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// Why slots did not move, or not all of them.
+#[derive(Debug)]
+pub(super) enum MoveError {
+    /// This process moves others already.
+    Busy,
+    /// There is no such partition.
+    Partition(Partition),
+    /// These have another partition, one of whose processes is to be asked.
+    Elsewhere(Slots),
+    /// Partition has no room.
+    Full(Partition),
+    /// See there; so many had moved before.
+    Failed(Failure, usize),
+}
+
+impl fmt::Display for MoveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy => write!(f, "this process moves other slots already"),
+            Self::Partition(partition) => write!(f, "there is no partition {}", partition.0),
+            Self::Elsewhere(slots) => write!(f, "not of this process's partition: {slots}"),
+            Self::Full(partition) => write!(f, "partition {} has no room", partition.0),
+            Self::Failed(why, before) => write!(f, "{why}; {before} slots had moved before"),
+        }
+    }
+}
+
+/// What came of a move.
+#[derive(Default)]
+pub(super) struct Report {
+    moved: usize,
+    keys: u64,
+    bytes: u64,
+    groups: u64,
+    /// How long clients may have waited.
+    longest: Duration,
+    took: Duration,
+}
+
+impl Report {
+    fn add(&mut self, moved: &Moved, frozen: Duration) {
+        self.moved += moved.slots.len();
+        self.keys += moved.keys;
+        self.bytes += moved.bytes;
+        self.groups += 1;
+        self.longest = self.longest.max(frozen);
+    }
+
+    pub(super) fn reply(&self) -> Reply {
+        let micros = |time: Duration| time.as_micros() as u64;
+        let all = [
+            ("slots", self.moved as u64),
+            ("keys", self.keys),
+            ("bytes", self.bytes),
+            ("groups", self.groups),
+            ("longest_freeze_us", micros(self.longest)),
+            ("took_us", micros(self.took)),
+        ];
+        let pair = |(name, number): (&str, u64)| (Reply::from(name), Reply::Integer(number as i64));
+        Reply::Map(all.map(pair).into())
+    }
+}
+
+/// It moves slots until this is dropped.
+struct Turn<'a>(&'a AtomicBool);
+
+impl<'a> Turn<'a> {
+    fn take(is_moving: &'a AtomicBool) -> Option<Self> {
+        (!is_moving.swap(true, SeqCst)).then_some(Self(is_moving))
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, SeqCst);
+    }
+}
+
+impl Gateway {
+    /// Gives slots of the own partition to another one, a group at a time.
+    pub(super) async fn move_slots(
+        &self,
+        slots: &Slots,
+        to: Partition,
+    ) -> Result<Report, MoveError> {
+        let _turn = Turn::take(&self.is_moving).ok_or(MoveError::Busy)?;
+        let map = self.maps.now();
+        if !map.partitions().contains(&to) {
+            return Err(MoveError::Partition(to));
+        }
+        let is_other = |slot: &u16| ![self.own, to].contains(&map.of_slot(*slot));
+        let others: Slots = slots.iter().filter(is_other).collect();
+        if !others.is_empty() {
+            return Err(MoveError::Elsewhere(others));
+        }
+        let (began, mut report, mut tries) = (Instant::now(), Report::default(), 0);
+        loop {
+            let map = self.maps.now();
+            let is_left = |slot: &u16| map.of_slot(*slot) == self.own && to != self.own;
+            let left: Slots = slots.iter().filter(is_left).collect();
+            if left.is_empty() {
+                report.took = began.elapsed();
+                return Ok(report);
+            }
+            if self.is_full(to) {
+                return Err(MoveError::Full(to));
+            }
+            match self.move_group(left, to).await {
+                (Ok(moved), frozen) => {
+                    tries = 0;
+                    report.add(&moved, frozen);
+                }
+                (Err(why), _) if tries >= TRIES => {
+                    return Err(MoveError::Failed(why, report.moved));
+                }
+                (Err(why), frozen) => {
+                    tracing::warn!(%why, "a group of slots is tried again");
+                    report.longest = report.longest.max(frozen);
+                    tries += 1;
+                    sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// The first of these slots; and how long nobody wrote to them.
+    async fn move_group(&self, slots: Slots, to: Partition) -> (Result<Moved, Failure>, Duration) {
+        let mut mover = Mover::new(self.name(), (self.own, to), slots);
+        let mut frozen = None;
+        loop {
+            match mover.next() {
+                Next::Look => match self.orders.read(Store::snapshot) {
+                    Some(snapshot) => mover.looked(snapshot),
+                    // It takes in the state of another replica.
+                    None => sleep(PAUSE / 10).await,
+                },
+                Next::Order(step) => {
+                    if mover.has_frozen() {
+                        frozen.get_or_insert_with(Instant::now);
+                    }
+                    let outcome = self.step(step, mover.stamp()).await;
+                    mover.heard(outcome.as_ref());
+                }
+                Next::Ended(result) => {
+                    let frozen = frozen.map_or(Duration::ZERO, |since| since.elapsed());
+                    return (result, frozen);
+                }
+            }
+        }
+    }
+
+    /// What became of a step: the same in all of its partitions; `None`: it is not known.
+    async fn step(&self, step: Step, stamp: u64) -> Option<Outcome> {
+        let mut batch = step_batch(step, stamp);
+        let outcomes = self.order(&mut batch).await;
+        if let Err(error) = &outcomes
+            && !matches!(error, OrderError::Unknown(_))
+        {
+            tracing::warn!(%error, "a step of a move of slots is not taken");
+        }
+        outcomes.ok()??.into_iter().flatten().next()
+    }
+}
+
+pub(super) fn step_batch(step: Step, stamp: u64) -> Batch<'static> {
+    Batch {
+        stamp: stamp.max(now()),
+        operations: vec![Operation::Step(step)],
+        ..Batch::default()
+    }
+}
+
+/// Whether a move goes on.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    frozen: Option<(MoveName, Instant)>,
+    aside: Option<(MoveName, u32, Instant)>,
+}
+
+impl Watch {
+    /// A move that does not, and that is to be ended. `more`: not all processes do that at once.
+    pub(super) fn ended(&mut self, store: &Store, more: Duration) -> Option<MoveName> {
+        let now = Instant::now();
+        let frozen = store.frozen().map(|frozen| frozen.of);
+        if self.frozen.map(|(of, _)| of) != frozen {
+            self.frozen = frozen.map(|of| (of, now));
+        }
+        let aside = store.aside();
+        if self.aside.map(|(of, count, _)| (of, count)) != aside {
+            self.aside = aside.map(|(of, count)| (of, count, now));
+        }
+        let is_over = |since: Instant, time: Duration| now - since > time + more;
+        let frozen = self.frozen.filter(|(_, since)| is_over(*since, FROZEN));
+        let aside = self.aside.filter(|(.., since)| is_over(*since, IDLE));
+        let ended = frozen.map(|(of, _)| of).or(aside.map(|(of, ..)| of));
+        if ended.is_some() {
+            // If that is lost, it is said again.
+            *self = Self::default();
+        }
+        ended
+    }
+}

@@ -1,0 +1,40 @@
+//! `ROTA`: what Redis has no command for.
+
+use bytes::Bytes;
+use rota_resp::Reply;
+
+use super::connection::Step;
+use super::parse::{error, is, number};
+use super::view::View;
+use crate::map::Partition;
+use crate::slots::Slots;
+
+const USAGE: &str = "ERR try ROTA MAP, or ROTA MOVE partition slots";
+
+/// What it is answered, or what is to be done.
+pub(super) fn admin(view: &View, arguments: &[Bytes]) -> Step {
+    match arguments {
+        [word] if is(word, "MAP") => Step::Reply(map(view)),
+        [word, partition, slots] if is(word, "MOVE") => {
+            let to = number(partition).ok().and_then(|to| u16::try_from(to).ok());
+            let text = std::str::from_utf8(slots).ok();
+            match to.zip(text.and_then(Slots::parse)) {
+                Some((to, slots)) if !slots.is_empty() => Step::Move(slots, Partition(to)),
+                _ => Step::Reply(error(
+                    "ERR a partition and slots are needed, as in 2 0-99,105",
+                )),
+            }
+        }
+        _ => Step::Reply(error(USAGE)),
+    }
+}
+
+/// `ROTA MAP`: each partition's slots.
+fn map(view: &View) -> Reply {
+    let slots = |partition| {
+        let Partition(number) = partition;
+        let slots = view.map.slots_of(partition).to_string();
+        Reply::Array(vec![Reply::Integer(i64::from(number)), Reply::from(slots)])
+    };
+    Reply::Array(view.map.partitions().into_iter().map(slots).collect())
+}

@@ -1,0 +1,269 @@
+//! What steps of moves do to a partition.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use imbl::{OrdMap, OrdSet};
+
+use super::action::Action;
+use super::batch::{Batch, Operation};
+use super::outcome::Outcome;
+use super::state::Store;
+use super::step::{Copied, MoveName, Step};
+use super::value::{Entry, Value};
+use crate::map::{Map, Partition};
+use crate::mutants::{self, Mutant};
+use crate::slots::Slots;
+
+/// A move of which nothing has come for so many milliseconds gives way to another one.
+const STALE_AFTER: u64 = 2_000;
+
+/// Slots that nobody writes to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Freeze {
+    /// Of which move.
+    pub of: MoveName,
+    /// Who has them.
+    pub from: Partition,
+    /// Who is to have them.
+    pub to: Partition,
+    /// These.
+    pub slots: Slots,
+}
+
+/// What was copied of a move.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Aside {
+    pub(super) of: MoveName,
+    /// So many times.
+    pub(super) count: u32,
+    /// When something came last.
+    pub(super) touched: u64,
+    pub(super) keys: OrdMap<Bytes, Entry>,
+    pub(super) bytes: usize,
+}
+
+/// A partition as it is at a moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// All keys.
+    pub keys: OrdMap<Bytes, Entry>,
+    /// Each with its slot.
+    pub by_slot: OrdSet<(u16, Bytes)>,
+    /// The time, as commands have it.
+    pub now: u64,
+    /// Which partition has which slots.
+    pub map: Arc<Map>,
+    /// Which move has slots that nobody writes to.
+    pub frozen: Option<MoveName>,
+}
+
+impl Aside {
+    pub(super) fn new(of: MoveName, touched: u64) -> Self {
+        Self {
+            of,
+            count: 0,
+            touched,
+            keys: OrdMap::new(),
+            bytes: 0,
+        }
+    }
+
+    pub(super) fn put(&mut self, key: Bytes, entry: Option<Entry>) {
+        let old = match entry {
+            Some(entry) => {
+                self.bytes += entry.takes(&key);
+                self.keys.insert(key.clone(), entry)
+            }
+            None => self.keys.remove(&key),
+        };
+        self.bytes -= old.map_or(0, |old| old.takes(&key));
+    }
+
+    fn copy(&mut self, key: &Bytes, copied: Option<&Copied>) {
+        let Some(copied) = copied else {
+            return self.put(key.clone(), None);
+        };
+        let before = self.keys.get(key).filter(|_| copied.is_more);
+        let value = match (before.map(|entry| &entry.value), &copied.value) {
+            (Some(Value::Fields(before)), Value::Fields(more)) => {
+                Value::Fields(more.clone().union(before.clone()))
+            }
+            _ => copied.value.clone(),
+        };
+        let entry = Entry {
+            bytes: value.bytes(),
+            value,
+            version: copied.version,
+            until: copied.until,
+        };
+        self.put(key.clone(), Some(entry));
+    }
+}
+
+impl Store {
+    /// All of it as it is now: in no time, since what changes afterwards is apart.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            keys: self.keys.clone(),
+            by_slot: self.by_slot.clone(),
+            now: self.now,
+            map: Arc::clone(&self.map),
+            frozen: self.frozen.as_ref().map(|frozen| frozen.of),
+        }
+    }
+
+    /// The slots that nobody writes to.
+    pub const fn frozen(&self) -> Option<&Freeze> {
+        self.frozen.as_ref()
+    }
+
+    /// What was copied to here and is not its own yet: the move, and how many times.
+    pub fn aside(&self) -> Option<(MoveName, u32)> {
+        self.aside.as_ref().map(|aside| (aside.of, aside.count))
+    }
+
+    /// Whether whoever has asked did not know who has these slots now, or nobody writes to them: then nothing is done, and it is to be asked
+    /// again. It is the same in all partitions.
+    pub(super) fn is_moving(&self, batch: &Batch<'_>) -> bool {
+        let names = batch.conditions.iter().map(|(key, _)| *key);
+        let operations = batch.operations.iter().filter_map(Operation::key);
+        let mut keys = names.chain(operations).peekable();
+        if keys.peek().is_some() && batch.epoch > self.map.epoch() {
+            return true;
+        }
+        let has_moved = |key| self.map.since(slot_of(key)) > batch.epoch;
+        let is_old = batch.epoch < self.map.epoch() && !mutants::on(Mutant::T06);
+        if is_old && keys.any(has_moved) {
+            return true;
+        }
+        let frozen = self.frozen.as_ref().filter(|_| !mutants::on(Mutant::T05));
+        frozen.is_some_and(|frozen| {
+            let mut operations = batch.operations.iter();
+            operations.any(|operation| operation.writes_to(&frozen.slots))
+        })
+    }
+
+    pub(super) fn step(&mut self, step: &Step) -> Outcome {
+        match step {
+            Step::Copy { of, to, at, keys } if *to == self.me => self.copy(*of, *at, keys),
+            Step::Copy { .. } => Outcome::Nothing,
+            Step::Freeze {
+                of,
+                from,
+                to,
+                slots,
+            } => done(self.freeze_slots(Freeze {
+                of: *of,
+                from: *from,
+                to: *to,
+                slots: slots.clone(),
+            })),
+            Step::Give(of) => done(self.give(*of)),
+            Step::End(of) => done(self.end(*of)),
+        }
+    }
+
+    /// How many times something was copied; nothing, if it is not the turn of this one.
+    fn copy(&mut self, of: MoveName, at: u32, keys: &[(Bytes, Option<Copied>)]) -> Outcome {
+        let is_others = |frozen: &Freeze| frozen.of != of;
+        if self.frozen.as_ref().is_some_and(is_others) {
+            return Outcome::Nothing;
+        }
+        let now = self.now;
+        let is_busy = |aside: &Aside| aside.of != of && now < aside.touched + STALE_AFTER;
+        if at == 0 && !self.aside.as_ref().is_some_and(is_busy) {
+            self.aside = Some(Aside::new(of, now));
+        }
+        let own = self.aside.as_mut();
+        let Some(aside) = own.filter(|aside| aside.of == of && aside.count == at) else {
+            return Outcome::Nothing;
+        };
+        aside.count += 1;
+        aside.touched = now;
+        for (key, copied) in keys {
+            aside.copy(key, copied.as_ref());
+        }
+        Outcome::Number(i64::from(aside.count))
+    }
+
+    fn freeze_slots(&mut self, freeze: Freeze) -> bool {
+        let is_own = |slot| self.map.of_slot(slot) == freeze.from;
+        let may = self.frozen.is_none()
+            && freeze.from != freeze.to
+            && self.map.partitions().contains(&freeze.to)
+            && freeze.slots.iter().all(is_own);
+        if may {
+            self.frozen = Some(freeze);
+        }
+        may
+    }
+
+    fn give(&mut self, of: MoveName) -> bool {
+        let Some(freeze) = self.frozen.take_if(|frozen| frozen.of == of) else {
+            return false;
+        };
+        Arc::make_mut(&mut self.map).give(&freeze.slots, freeze.to);
+        if self.me == freeze.from && !mutants::on(Mutant::T08) {
+            for slot in freeze.slots.iter() {
+                self.remove_slot(slot);
+            }
+        }
+        let aside = self.aside.take_if(|aside| aside.of == of);
+        if self.me == freeze.to {
+            let keys = aside.map_or_else(OrdMap::new, |aside| aside.keys);
+            for (key, entry) in keys {
+                if freeze.slots.has(slot_of(&key)) {
+                    self.put(key, entry);
+                }
+            }
+        }
+        self.has_mapped();
+        true
+    }
+
+    fn end(&mut self, of: MoveName) -> bool {
+        let aside = self.aside.take_if(|aside| aside.of == of);
+        let frozen = self.frozen.take_if(|frozen| frozen.of == of);
+        aside.is_some() || frozen.is_some()
+    }
+
+    fn remove_slot(&mut self, slot: u16) {
+        let from = (slot, Bytes::new());
+        let of = self.by_slot.range(from..(slot + 1, Bytes::new()));
+        let keys: Vec<Bytes> = of.map(|(_, key)| key.clone()).collect();
+        for key in keys {
+            self.remove(&key);
+        }
+    }
+}
+
+pub(super) fn slot_of(key: &[u8]) -> u16 {
+    rota_resp::slot::of(key)
+}
+
+const fn done(is_done: bool) -> Outcome {
+    match is_done {
+        true => Outcome::Done,
+        false => Outcome::Nothing,
+    }
+}
+
+impl Operation<'_> {
+    /// The key, if it is of one.
+    const fn key(&self) -> Option<&[u8]> {
+        match self {
+            Self::Key(key, _) => Some(key),
+            _ => None,
+        }
+    }
+
+    /// Whether it changes something in some of these slots, or might.
+    fn writes_to(&self, slots: &Slots) -> bool {
+        match self {
+            Self::Key(key, action) => Action::writes(action) && slots.has(slot_of(key)),
+            Self::Clear => true,
+            Self::Range { .. } | Self::Size(_) | Self::Step(_) => false,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! How slots get from a partition to another one, as commands: what they have is copied, then nobody writes to them for a moment, what has changed
+//! meanwhile is copied, and then they have another partition, for all at one place of the order (`docs/protocols/kv.md`).
+
+use bytes::Bytes;
+use rota_core::bytes::Reader;
+use rota_multiring::Place;
+
+use super::bytes::{put_bytes, put_place, take_list, take_place};
+use super::outcome::owned;
+use super::value::Value;
+use crate::map::Partition;
+use crate::slots::Slots;
+
+/// The name of a move: no two have the same.
+pub type MoveName = (u64, u64);
+
+/// What a key has, or a part of its fields.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Copied {
+    /// Where in the order it was changed last.
+    pub version: Place,
+    /// Until when it lives; `None`: for ever.
+    pub until: Option<u64>,
+    /// The fields are some more of those that were copied before.
+    pub is_more: bool,
+    /// What it has.
+    pub value: Value,
+}
+
+/// A step of a move.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// The partition that is to have them keeps these keys aside; `None`: there is no such key any more.
+    Copy {
+        /// Of which move.
+        of: MoveName,
+        /// Whom it is for.
+        to: Partition,
+        /// So many were copied before: all that are, are. 0: the move begins.
+        at: u32,
+        /// The keys.
+        keys: Vec<(Bytes, Option<Copied>)>,
+    },
+    /// In all partitions: nobody writes to these slots any more.
+    Freeze {
+        /// Of which move.
+        of: MoveName,
+        /// Who has them.
+        from: Partition,
+        /// Who is to have them.
+        to: Partition,
+        /// These.
+        slots: Slots,
+    },
+    /// In all partitions: they have another partition.
+    Give(MoveName),
+    /// In all partitions: the move has ended, and nothing has moved if it was not given before.
+    End(MoveName),
+}
+
+pub(super) fn put_name(out: &mut Vec<u8>, of: MoveName) {
+    out.extend(of.0.to_le_bytes());
+    out.extend(of.1.to_le_bytes());
+}
+
+pub(super) fn take_name(bytes: &mut Reader<'_>) -> Option<MoveName> {
+    Some((bytes.u64()?, bytes.u64()?))
+}
+
+impl Copied {
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        put_place(out, self.version);
+        out.extend(self.until.unwrap_or(0).to_le_bytes());
+        out.push(u8::from(self.is_more));
+        self.value.put(out);
+    }
+
+    pub(super) fn take(bytes: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            version: take_place(bytes)?,
+            until: Some(bytes.u64()?).filter(|until| *until > 0),
+            is_more: bytes.flag()?,
+            value: Value::take(bytes)?,
+        })
+    }
+}
+
+impl Step {
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Copy { of, to, at, keys } => {
+                out.push(0);
+                put_name(out, *of);
+                out.extend(to.0.to_le_bytes());
+                out.extend(at.to_le_bytes());
+                out.extend((keys.len() as u32).to_le_bytes());
+                for (key, copied) in keys {
+                    put_bytes(out, key);
+                    out.push(u8::from(copied.is_some()));
+                    copied.iter().for_each(|copied| copied.put(out));
+                }
+            }
+            Self::Freeze {
+                of,
+                from,
+                to,
+                slots,
+            } => {
+                out.push(1);
+                put_name(out, *of);
+                out.extend(from.0.to_le_bytes());
+                out.extend(to.0.to_le_bytes());
+                slots.put(out);
+            }
+            Self::Give(of) | Self::End(of) => {
+                out.push(if matches!(self, Self::Give(_)) { 2 } else { 3 });
+                put_name(out, *of);
+            }
+        }
+    }
+
+    pub(super) fn take(bytes: &mut Reader<'_>) -> Option<Self> {
+        Some(match bytes.byte()? {
+            0 => Self::Copy {
+                of: take_name(bytes)?,
+                to: Partition(bytes.u16()?),
+                at: bytes.u32()?,
+                keys: take_list(bytes, |bytes| {
+                    let key = owned(bytes)?;
+                    let copied = match bytes.flag()? {
+                        true => Some(Copied::take(bytes)?),
+                        false => None,
+                    };
+                    Some((key, copied))
+                })?,
+            },
+            1 => Self::Freeze {
+                of: take_name(bytes)?,
+                from: Partition(bytes.u16()?),
+                to: Partition(bytes.u16()?),
+                slots: Slots::take(bytes)?,
+            },
+            2 => Self::Give(take_name(bytes)?),
+            3 => Self::End(take_name(bytes)?),
+            _ => return None,
+        })
+    }
+}
