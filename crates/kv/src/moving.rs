@@ -144,7 +144,7 @@ impl Mover {
     }
 
     /// What is to be done next.
-    pub fn next(&mut self) -> Next {
+    pub fn go_on(&mut self) -> Next {
         let of = self.of;
         match self.phase {
             Phase::Begin | Phase::Compare | Phase::Seal | Phase::Check(_) => Next::Look,

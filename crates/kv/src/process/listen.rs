@@ -67,7 +67,11 @@ impl Server {
     /// A client is not let in, and why.
     pub(super) fn turn_away(&self, who: SocketAddr, what: &dyn Display) {
         self.not_let_in.fetch_add(1, SeqCst);
-        lock(&self.complaints).say("a client is not let in", &who, what);
+        self.complain("a client is not let in", &who, what);
+    }
+
+    fn complain(&self, reason: &'static str, who: &dyn Display, what: &dyn Display) {
+        lock(&self.complaints).say(reason, who, what);
     }
 
     /// The cluster as it is now, or was less than a moment ago.
@@ -130,9 +134,7 @@ async fn accept(server: Arc<Server>, listener: TcpListener, is_cluster: bool) {
         let (stream, who) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                let mut complaints = lock(&server.complaints);
-                complaints.say("a client cannot be accepted", &"", &error);
-                drop(complaints);
+                server.complain("a client cannot be accepted", &"", &error);
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }

@@ -153,7 +153,7 @@ impl Gateway {
         let mut mover = Mover::new(self.name(), (self.own, to), slots);
         let mut frozen = None;
         loop {
-            match mover.next() {
+            match mover.go_on() {
                 Next::Look => match self.orders.read(Store::snapshot) {
                     Some(snapshot) => mover.looked(snapshot),
                     // It takes in the state of another replica.

@@ -442,7 +442,7 @@ impl World {
             self.movers.push(moving);
             return;
         }
-        match moving.mover.next() {
+        match moving.mover.go_on() {
             Next::Look => moving
                 .mover
                 .looked(self.replicas[moving.at].store.snapshot()),

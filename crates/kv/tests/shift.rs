@@ -1,0 +1,224 @@
+//! Slots move between real processes while clients write; and the process that moves them goes.
+
+mod common;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rota_core::contract::NodeId;
+use rota_kv::{Kv, KvConfig};
+use rota_node::VoteStorage;
+use rota_resp::Reply;
+
+use common::{Client, tcp};
+
+const KEYS: u64 = 500;
+
+fn node(number: u16) -> NodeId {
+    NodeId::new(number).expect("not 0")
+}
+
+struct Cluster {
+    config: KvConfig,
+    processes: Vec<Option<Kv>>,
+}
+
+impl Cluster {
+    /// Two partitions with two replicas each.
+    fn start(port: u16, directory: &Path) -> Self {
+        let config = KvConfig::loopback((2, 2), port, (directory, VoteStorage::Async));
+        for name in ["votes", "states"] {
+            std::fs::create_dir_all(directory.join(name)).expect("it is ours");
+        }
+        let begin = |number| Some(Kv::start(&config, node(number)).expect("it starts"));
+        let processes = (1..=4).map(begin).collect();
+        Self { config, processes }
+    }
+
+    fn address(&self, number: u16, is_cluster: bool) -> SocketAddr {
+        let process = self.config.process(node(number)).expect("a process");
+        let port = match is_cluster {
+            true => process.cluster_port,
+            false => process.redis_port,
+        };
+        ([127, 0, 0, 1], port.expect("a port")).into()
+    }
+
+    fn client(&self, number: u16) -> Client {
+        Client::new(tcp(self.address(number, false)))
+    }
+}
+
+/// A client that knows a cluster: it goes where it is sent, and no further than clients do.
+struct Guided {
+    at: Client,
+}
+
+impl Guided {
+    fn say(&mut self, line: &str) -> Reply {
+        for _ in 0..5 {
+            match self.at.say(line) {
+                Reply::Error(text) if text.starts_with("MOVED ") => {
+                    let address = text.rsplit(' ').next().expect("an address");
+                    self.at = Client::new(tcp(address.parse().expect("an address")));
+                }
+                reply => return reply,
+            }
+        }
+        panic!("{line}: it was sent on too often");
+    }
+}
+
+/// Adds one to keys again and again, and says how often it did so to each, and how long it waited at most.
+fn count(
+    mut say: impl FnMut(&str) -> Reply,
+    first: u64,
+    stop: &AtomicBool,
+) -> (Vec<i64>, Duration) {
+    let (mut counts, mut longest) = (vec![0; KEYS as usize], Duration::ZERO);
+    for number in (first..).step_by(7) {
+        if stop.load(SeqCst) {
+            break;
+        }
+        let at = (number % KEYS) as usize;
+        let asked = Instant::now();
+        let reply = say(&format!("INCR key{at}"));
+        longest = longest.max(asked.elapsed());
+        assert!(matches!(reply, Reply::Integer(_)), "{reply:?}");
+        counts[at] += 1;
+    }
+    (counts, longest)
+}
+
+fn field(reply: &Reply, name: &str) -> i64 {
+    let Reply::Array(fields) = reply else {
+        panic!("{reply:?}");
+    };
+    let mut pairs = fields.as_chunks::<2>().0.iter();
+    match pairs.find(|[field, _]| *field == Reply::from(name)) {
+        Some([_, Reply::Integer(number)]) => *number,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn clients_see_no_error_and_lose_nothing_while_slots_move_to_and_fro() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cluster = Cluster::start(21_500, directory.path());
+    let mut admins = [1, 3].map(|number| cluster.client(number));
+    for admin in &mut admins {
+        admin.insist("SET ready 1");
+        admin.insist("DEL ready");
+    }
+    let (stop, moved) = (AtomicBool::new(false), AtomicU64::new(0));
+    let results: Vec<(Vec<i64>, Duration)> = thread::scope(|scope| {
+        let (stop, cluster) = (&stop, &cluster);
+        let plain = [1, 2, 3, 4].map(|number| {
+            scope.spawn(move || {
+                let mut client = cluster.client(number);
+                count(|line| client.say(line), u64::from(number), stop)
+            })
+        });
+        let guided = [1, 3].map(|number| {
+            scope.spawn(move || {
+                let at = Client::new(tcp(cluster.address(number, true)));
+                let mut client = Guided { at };
+                count(|line| client.say(line), u64::from(number), stop)
+            })
+        });
+        for _ in 0..6 {
+            // A quarter of all goes to the second, and comes back.
+            for (admin, to) in admins.iter_mut().zip([2, 1]) {
+                let reply = admin.say(&format!("ROTA MOVE {to} 2000-6095"));
+                assert_eq!(field(&reply, "slots"), 4_096, "{reply:?}");
+                let freeze = field(&reply, "longest_freeze_us");
+                moved.fetch_max(freeze.unsigned_abs(), SeqCst);
+            }
+        }
+        stop.store(true, SeqCst);
+        let threads = plain.into_iter().chain(guided);
+        threads
+            .map(|thread| thread.join().expect("no error"))
+            .collect()
+    });
+    let longest = results.iter().map(|(_, longest)| *longest).max();
+    let done: i64 = results.iter().flat_map(|(counts, _)| counts).sum();
+    println!(
+        "{done} done; nobody waited longer than {longest:?}; a group was frozen for {} us at most",
+        moved.load(SeqCst)
+    );
+    for at in 0..KEYS {
+        let own = results.iter().map(|(counts, _)| counts[at as usize]);
+        let expected = match own.sum::<i64>() {
+            0 => Reply::Null,
+            sum => Reply::from(sum.to_string()),
+        };
+        for admin in &mut admins {
+            assert_eq!(admin.say(&format!("GET key{at}")), expected);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_move_is_said() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cluster = Cluster::start(21_600, directory.path());
+    let mut client = cluster.client(1);
+    client.insist("SET ready 1");
+    for (line, error) in [
+        ("ROTA", "ERR wrong number of arguments for 'rota' command"),
+        ("ROTA MOVE 9 0-5", "ERR there is no partition 9"),
+        (
+            "ROTA MOVE 1 16000",
+            "ERR not of this process's partition: 16000",
+        ),
+        (
+            "ROTA MOVE 2 5-4",
+            "ERR a partition and slots are needed, as in 2 0-99,105",
+        ),
+        (
+            "ROTA STOP",
+            "ERR try ROTA MAP, or ROTA MOVE partition slots",
+        ),
+    ] {
+        assert_eq!(client.say(line), Reply::Error(error.to_owned()), "{line}");
+    }
+    assert_eq!(field(&client.say("ROTA MOVE 2 0-99,105"), "slots"), 101);
+    // It has them, so there is nothing to be done.
+    assert_eq!(field(&client.say("ROTA MOVE 2 0-99"), "slots"), 0);
+    let map = [(1, "100-104,106-8191"), (2, "0-99,105,8192-16383")];
+    let map = map.map(|(of, slots)| Reply::Array(vec![Reply::Integer(of), Reply::from(slots)]));
+    assert_eq!(client.say("ROTA MAP"), Reply::Array(map.into()));
+}
+
+#[test]
+fn slots_of_a_move_whose_process_goes_are_written_to_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut cluster = Cluster::start(21_700, directory.path());
+    let mut client = cluster.client(2);
+    for number in 0..KEYS {
+        client.insist(&format!("SET key{number} {number}"));
+    }
+    // It goes in the midst of it, wherever that is.
+    for round in 0..3 {
+        let mut admin = cluster.client(1);
+        let mover = thread::spawn(move || admin.try_say("ROTA MOVE 2 0-8191"));
+        thread::sleep(Duration::from_millis(20 + 30 * round));
+        cluster.processes[0] = None;
+        let _ = mover.join();
+        for number in 0..KEYS {
+            let value = number + round;
+            client.insist(&format!("SET key{number} {value}"));
+        }
+        cluster.processes[0] = Some(Kv::start(&cluster.config, node(1)).expect("it starts"));
+        let mut other = cluster.client(4);
+        for number in 0..KEYS {
+            let expected = Reply::from((number + round).to_string());
+            assert_eq!(other.insist(&format!("GET key{number}")), expected);
+        }
+        cluster.client(1).insist("GET key1");
+    }
+}
