@@ -276,8 +276,8 @@ fn load(
     let seconds = began.elapsed();
     let refused = clients.load().refused.load(SeqCst);
     let (steps, took) = clients.end();
-    let shifted = shifts.map(Shifts::end);
     trouble.end(processes)?;
+    let shifted = shifts.map(Shifts::end);
     if let Some(file) = &options.history {
         let lines: Result<Vec<String>, _> = steps.iter().map(serde_json::to_string).collect();
         let lines = lines.map_err(|error| error.to_string())?;

@@ -61,6 +61,8 @@ struct Client<'a> {
     reads_near: bool,
     bytes: usize,
     items: Vec<Item>,
+    /// What is answered and not to be told yet takes so many bytes.
+    answered: usize,
     /// To be told.
     out: Vec<u8>,
     share: Share,
@@ -84,6 +86,7 @@ pub(super) async fn serve(
         reads_near: false,
         bytes: 0,
         items: Vec::new(),
+        answered: 0,
         out: Vec::new(),
         share: server.held.share(),
     };
@@ -266,12 +269,15 @@ impl Client<'_> {
                 vec![failed; works.len()]
             }
         };
+        self.answered = done.iter().map(Done::bytes).sum();
         let mut done = done.into_iter();
         for item in std::mem::take(&mut self.items) {
             match item {
                 Item::Known(reply, version) => reply.write(version, &mut self.out),
                 Item::Ordered(version) => {
-                    let reply = done.next().map_or(Reply::Null, |done| self.reply(done));
+                    let next = done.next().unwrap_or(Done::Reply(Reply::Null));
+                    self.answered = self.answered.saturating_sub(next.bytes());
+                    let reply = self.reply(next);
                     reply.write(version, &mut self.out);
                 }
             }
@@ -314,7 +320,8 @@ impl Client<'_> {
     }
 
     async fn write(&mut self) -> io::Result<()> {
-        self.share.set(self.out.len() + self.connection.bytes());
+        let kept = self.out.len() + self.answered + self.connection.bytes();
+        self.share.set(kept);
         for part in self.out.chunks(PART_BYTES) {
             // Whoever takes nothing for long is gone, or keeps memory from others.
             let patience = match self.share.is_too_much() {

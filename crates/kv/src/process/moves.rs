@@ -14,8 +14,8 @@ use crate::moving::{Failure, Moved, Mover, Next};
 use crate::slots::Slots;
 use crate::store::{Batch, MoveName, Operation, Outcome, Step, Store};
 
-/// A group of slots is tried so often.
-const TRIES: u32 = 10;
+/// A group of slots is tried again for so long.
+const TRIES: Duration = Duration::from_secs(20);
 /// So long after another move was in the way.
 const PAUSE: Duration = Duration::from_millis(250);
 /// Slots that are frozen for so long are given free: whoever froze them is gone.
@@ -118,7 +118,8 @@ impl Gateway {
         if !others.is_empty() {
             return Err(MoveError::Elsewhere(others));
         }
-        let (began, mut report, mut tries) = (Instant::now(), Report::default(), 0);
+        let (began, mut report) = (Instant::now(), Report::default());
+        let mut last = began;
         loop {
             let map = self.maps.now();
             let is_left = |slot: &u16| map.of_slot(*slot) == self.own && to != self.own;
@@ -132,16 +133,15 @@ impl Gateway {
             }
             match self.move_group(left, to).await {
                 (Ok(moved), frozen) => {
-                    tries = 0;
+                    last = Instant::now();
                     report.add(&moved, frozen);
                 }
-                (Err(why), _) if tries >= TRIES => {
+                (Err(why), _) if last.elapsed() > TRIES => {
                     return Err(MoveError::Failed(why, report.moved));
                 }
                 (Err(why), frozen) => {
                     tracing::warn!(%why, "a group of slots is tried again");
                     report.longest = report.longest.max(frozen);
-                    tries += 1;
                     sleep(PAUSE).await;
                 }
             }

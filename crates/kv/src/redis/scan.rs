@@ -6,8 +6,8 @@ use rota_resp::Reply;
 use super::parse::{error, is, number, syntax};
 use super::work::Walk;
 
-/// A pattern has so many bytes at most.
-const MOST_PATTERN_BYTES: usize = 1_024;
+/// A pattern has so many bytes at most: each byte of each name may be held against each of them.
+const MOST_PATTERN_BYTES: usize = 256;
 /// A walk through all keys looks at so many at once, at most.
 const MOST_WALKED: i64 = 10_000;
 /// And at so many where nobody says how many.

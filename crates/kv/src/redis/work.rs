@@ -60,6 +60,17 @@ pub enum Done {
     Walked(Vec<Bytes>, Option<Bytes>),
 }
 
+impl Done {
+    /// What it takes.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Reply(reply) => reply.memory_bytes(),
+            Self::Watched(keys) => bytes_of(keys.iter().map(|(key, _)| key)),
+            Self::Walked(keys, _) => bytes_of(keys),
+        }
+    }
+}
+
 /// What becomes of outcomes, for one task.
 #[derive(Clone, Debug)]
 enum Part {
