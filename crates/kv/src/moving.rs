@@ -20,7 +20,7 @@ use crate::store::{Copied, Entry, MoveName, Outcome, Snapshot, Step, Value};
 const GROUP_BYTES: usize = 256 << 10;
 const GROUP_KEYS: usize = 2_048;
 /// So much is copied at once, if it is not one value that is larger.
-const PART_BYTES: usize = 128 << 10;
+const PART_BYTES: usize = 32 << 10;
 const PART_KEYS: usize = 1_024;
 /// When no more keys than these have changed nobody writes to the slots any more.
 const FEW_KEYS: usize = 64;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rota_kv::access::{UserSection, Users};
-use rota_kv::redis::{Connection, Done, NodeView, Step, View, Walk, Work, assemble, done};
+use rota_kv::redis::{Connection, Done, NodeView, Step, View, Walk, Work, assemble, done, shown};
 use rota_kv::store::{Answer, Answered, Batch, Outcome, Pack, Store};
 use rota_kv::{Map, Partition};
 use rota_multiring::{Place, Rank};
@@ -115,6 +115,7 @@ impl Desk {
                 self.work(Work::Walk(Walk { from, ..walk }))
             }
             Step::Info(_) => Reply::from("# Server"),
+            Step::Map => shown(&self.view.map),
             Step::Move(slots, to) => Reply::from(format!("{slots} to {}", to.0)),
         }
     }

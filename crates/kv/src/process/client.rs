@@ -14,7 +14,7 @@ use super::info::info;
 use super::listen::Server;
 use super::now;
 use super::sealed::Stream;
-use crate::redis::{Connection, Done, Step, Walk, Work, assemble, done};
+use crate::redis::{Connection, Done, Step, Walk, Work, assemble, done, shown};
 use crate::store::{Batch, MOST_VALUE_BYTES, Outcome};
 
 /// Whoever has to say who it is has so long to do so.
@@ -158,6 +158,7 @@ impl Client<'_> {
                     let from = self.server.walks.of(at);
                     self.order(Work::Walk(Walk { from, ..walk })).await?;
                 }
+                Step::Map => self.say(shown(&self.server.gateway.maps.now())),
                 Step::Move(slots, to) => {
                     self.flush().await?;
                     let moved = self.server.gateway.move_slots(&slots, to).await;

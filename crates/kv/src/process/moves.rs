@@ -163,8 +163,13 @@ impl Gateway {
                     if mover.has_frozen() {
                         frozen.get_or_insert_with(Instant::now);
                     }
+                    let asked = Instant::now();
                     let outcome = self.step(step, mover.stamp()).await;
                     mover.heard(outcome.as_ref());
+                    if !mover.has_frozen() {
+                        // Clients have half of the time.
+                        sleep(asked.elapsed()).await;
+                    }
                 }
                 Next::Ended(result) => {
                     let frozen = frozen.map_or(Duration::ZERO, |since| since.elapsed());

@@ -5,16 +5,15 @@ use rota_resp::Reply;
 
 use super::connection::Step;
 use super::parse::{error, is, number};
-use super::view::View;
-use crate::map::Partition;
+use crate::map::{Map, Partition};
 use crate::slots::Slots;
 
 const USAGE: &str = "ERR try ROTA MAP, or ROTA MOVE partition slots";
 
 /// What it is answered, or what is to be done.
-pub(super) fn admin(view: &View, arguments: &[Bytes]) -> Step {
+pub(super) fn admin(arguments: &[Bytes]) -> Step {
     match arguments {
-        [word] if is(word, "MAP") => Step::Reply(map(view)),
+        [word] if is(word, "MAP") => Step::Map,
         [word, partition, slots] if is(word, "MOVE") => {
             let to = number(partition).ok().and_then(|to| u16::try_from(to).ok());
             let text = std::str::from_utf8(slots).ok();
@@ -30,11 +29,11 @@ pub(super) fn admin(view: &View, arguments: &[Bytes]) -> Step {
 }
 
 /// `ROTA MAP`: each partition's slots.
-fn map(view: &View) -> Reply {
+pub fn shown(map: &Map) -> Reply {
     let slots = |partition| {
         let Partition(number) = partition;
-        let slots = view.map.slots_of(partition).to_string();
+        let slots = map.slots_of(partition).to_string();
         Reply::Array(vec![Reply::Integer(i64::from(number)), Reply::from(slots)])
     };
-    Reply::Array(view.map.partitions().into_iter().map(slots).collect())
+    Reply::Array(map.partitions().into_iter().map(slots).collect())
 }

@@ -39,6 +39,8 @@ pub enum Step {
     Walk(u64, Walk),
     /// How the process is: these sections, or all.
     Info(Vec<Bytes>),
+    /// Which partition has which slots now: [`shown`](super::shown).
+    Map,
     /// Slots are to have another partition.
     Move(Slots, Partition),
 }
@@ -278,7 +280,7 @@ impl Connection {
                 at => Step::Walk(at, walk),
             }),
             ("info", _) => Step::Info(arguments),
-            ("rota", _) => admin(view, &arguments),
+            ("rota", _) => admin(&arguments),
             ("hello", _) => self.hello(&arguments),
             ("auth", [_]) if self.is_open => Step::Reply(error(
                 "ERR AUTH <password> called without any password configured for the default \

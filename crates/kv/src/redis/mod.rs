@@ -14,6 +14,7 @@ mod table;
 mod view;
 mod work;
 
+pub use admin::shown;
 pub use command::{Fold, Plan, Shape};
 pub use connection::{Connection, Step};
 pub use table::{Entry, TABLE, find};
