@@ -145,6 +145,8 @@ impl Memory {
         }
         let missed = core::mem::replace(&mut account.position, outcome.position);
         account.watermarks.retain_lives(members);
+        // Where all have ended who had the order a new one begins, and knows of nothing. What its sender has delivered itself is not sent again.
+        account.watermarks.raise(me, self.account.watermarks.of(me));
         if self.installed.is_some() && !self.stands_in(outcome) {
             stretch.deliveries.push(Delivery::Missed {
                 seq: missed,
