@@ -277,6 +277,12 @@ impl KvConfig {
         nodes.find(|of| of.id == node).map(|of| of.address)
     }
 
+    /// Where clients of a process connect: those that know one server, or else those that know a cluster.
+    pub fn clients_of(&self, process: &ProcessSection) -> Option<SocketAddr> {
+        let port = process.redis_port.or(process.cluster_port)?;
+        Some(SocketAddr::new(self.address(process.node)?, port))
+    }
+
     /// Clients prove who they are, and nobody reads along.
     fn is_protected(&self) -> bool {
         let tls = self.kv.tls.as_ref();

@@ -14,7 +14,7 @@ use imbl::ordmap::DiffItem;
 use crate::map::Partition;
 use crate::mutants::{self, Mutant};
 use crate::slots::Slots;
-use crate::store::{Copied, Entry, MoveName, Outcome, Snapshot, Step, Value};
+use crate::store::{Copied, Entry, Freeze, MoveName, Outcome, Snapshot, Step, Value};
 
 /// A group has about so many bytes and keys, if it is not one slot that has more.
 const GROUP_BYTES: usize = 256 << 10;
@@ -154,12 +154,12 @@ impl Mover {
                 at: self.at,
                 keys: self.part(),
             }),
-            Phase::Freeze => Next::Order(Step::Freeze {
+            Phase::Freeze => Next::Order(Step::Freeze(Freeze {
                 of,
                 from: self.from,
                 to: self.to,
                 slots: self.moved.slots.clone(),
-            }),
+            })),
             Phase::Give => Next::Order(Step::Give(of)),
             Phase::End(_) => Next::Order(Step::End(of)),
             Phase::Ended(result) => Next::Ended(result.map(|()| self.moved.clone())),
@@ -307,11 +307,10 @@ fn piece(
             (Value::Fields(some), takes, next)
         }
     };
+    let until = entry.until.filter(|_| !mutants::on(Mutant::T09));
     let copied = Copied {
-        version: entry.version,
-        until: entry.until.filter(|_| !mutants::on(Mutant::T09)),
+        entry: Entry::new(value, entry.version, until),
         is_more: from.is_some(),
-        value,
     };
     (is_first || takes <= room).then_some(Piece(Some(copied), takes, next))
 }

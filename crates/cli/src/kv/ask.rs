@@ -76,21 +76,18 @@ pub struct BatchOptions {
 }
 
 impl Where {
+    fn patience(&self) -> Duration {
+        Duration::from_secs(self.patience.max(1))
+    }
+
     fn ask(&self, commands: &[Vec<Vec<u8>>]) -> Result<Vec<Reply>, String> {
-        let patience = Duration::from_secs(self.patience.max(1));
-        let mut talk = self.who.connect(self.connect, patience)?;
+        let mut talk = self.who.connect(self.connect, self.patience())?;
         let replies = talk.say(commands);
         replies.map_err(|error| format!("{}: {error}", self.connect))
     }
 
     fn ask_one(&self, words: &[&str]) -> Result<Reply, String> {
-        let command = words.iter().map(|word| word.as_bytes().to_vec()).collect();
-        let mut replies = self.ask(&[command])?;
-        match replies.pop() {
-            Some(Reply::Error(error)) => Err(error),
-            Some(reply) => Ok(reply),
-            None => Err("no answer".to_owned()),
-        }
+        self.who.ask(self.connect, self.patience(), words)
     }
 }
 

@@ -112,11 +112,7 @@ fn run(config: &KvConfig, options: &MoveOptions) -> Result<Vec<Part>, String> {
 fn addresses(config: &KvConfig, of: Option<u16>) -> impl Iterator<Item = SocketAddr> {
     let all = config.kv.process.iter();
     let own = all.filter(move |process| of.is_none_or(|of| of == process.partition));
-    own.filter_map(|process| {
-        let port = process.redis_port.or(process.cluster_port)?;
-        let address = config.address(process.node)?;
-        Some(SocketAddr::from((address, port)))
-    })
+    own.filter_map(|process| config.clients_of(process))
 }
 
 /// The first that answers says which partition has which slots.
@@ -136,7 +132,7 @@ fn map(config: &KvConfig, who: &Who) -> Result<Vec<(u16, Slots)>, String> {
 /// # Errors
 /// In words.
 pub fn map_at(address: SocketAddr, who: &Who) -> Result<Vec<(u16, Slots)>, String> {
-    let map = match asked(address, who, PATIENCE, &["ROTA", "MAP"])? {
+    let map = match who.ask(address, PATIENCE, &["ROTA", "MAP"])? {
         Reply::Array(partitions) => partitions.iter().map(partition).collect(),
         _ => None,
     };
@@ -156,22 +152,6 @@ fn partition(reply: &Reply) -> Option<(u16, Slots)> {
     }
 }
 
-fn asked(
-    address: SocketAddr,
-    who: &Who,
-    patience: Duration,
-    words: &[&str],
-) -> Result<Reply, String> {
-    let mut talk = who.connect(address, patience)?;
-    let told = talk.say(&[words.to_vec()]);
-    let told = told.map_err(|error| format!("{address}: {error}"))?;
-    match told.into_iter().next() {
-        Some(Reply::Error(error)) => Err(format!("{address}: {error}")),
-        Some(reply) => Ok(reply),
-        None => Err(format!("{address}: no answer")),
-    }
-}
-
 /// A process of the partition that has them moves them: the first one that is there.
 fn shift(
     config: &KvConfig,
@@ -180,7 +160,7 @@ fn shift(
 ) -> Result<Part, String> {
     let mut last = format!("no process of partition {from} has a port for clients");
     for address in addresses(config, Some(from)) {
-        if let Err(error) = asked(address, who, PATIENCE, &["PING"]) {
+        if let Err(error) = who.ask(address, PATIENCE, &["PING"]) {
             last = error;
             continue;
         }
@@ -200,7 +180,7 @@ pub fn shift_at(
 ) -> Result<Part, String> {
     let (number, text) = (to.to_string(), slots.to_string());
     let words = ["ROTA", "MOVE", &number, &text];
-    let reply = asked(address, who, LONG, &words)?;
+    let reply = who.ask(address, LONG, &words)?;
     let fields = match reply {
         Reply::Map(pairs) => pairs,
         Reply::Array(all) => {

@@ -9,9 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 use rota_core::contract::NodeId;
-use rota_kv::{Kv, KvConfig};
+use rota_kv::Kv;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use super::status::read;
 use crate::log::{Log, LogFormat};
 use crate::say::complain;
 
@@ -58,11 +59,7 @@ pub fn main(options: &ServeOptions) -> ExitCode {
 }
 
 fn open(options: &ServeOptions) -> Result<(Kv, Arc<AtomicBool>), String> {
-    let path = &options.config;
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    let config =
-        KvConfig::from_toml(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    let config = read(&options.config)?;
     let node = NodeId::new(options.node).ok_or("0 is no node")?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

@@ -75,8 +75,7 @@ pub fn read(file: &Path) -> Result<KvConfig, String> {
 }
 
 fn line(config: &KvConfig, process: &rota_kv::ProcessSection, who: &Who) -> Line {
-    let port = process.redis_port.or(process.cluster_port);
-    let address = config.address(process.node).zip(port).map(SocketAddr::from);
+    let address = config.clients_of(process);
     let mut line = Line {
         node: process.node,
         partition: process.partition,
@@ -99,14 +98,9 @@ fn line(config: &KvConfig, process: &rota_kv::ProcessSection, who: &Who) -> Line
 }
 
 fn ask(address: SocketAddr, who: &Who) -> Result<BTreeMap<String, String>, String> {
-    let mut talk = who.connect(address, PATIENCE)?;
-    let told = talk
-        .say(&[vec!["INFO"]])
-        .map_err(|error| error.to_string())?;
-    let text = match told.into_iter().next() {
-        Some(Reply::Bulk(text)) => String::from_utf8_lossy(&text).into_owned(),
-        Some(Reply::Text(text)) => text,
-        Some(Reply::Error(error)) => return Err(error),
+    let text = match who.ask(address, PATIENCE, &["INFO"])? {
+        Reply::Bulk(text) => String::from_utf8_lossy(&text).into_owned(),
+        Reply::Text(text) => text,
         _ => return Err("it says nothing of itself".to_owned()),
     };
     let fields = text.lines().filter_map(|line| line.split_once(':'));

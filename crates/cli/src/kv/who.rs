@@ -44,6 +44,23 @@ impl Who {
         }
     }
 
+    /// What a command is answered, on a connection of its own.
+    pub fn ask(
+        &self,
+        address: SocketAddr,
+        patience: Duration,
+        words: &[&str],
+    ) -> Result<Reply, String> {
+        let mut talk = self.connect(address, patience)?;
+        let told = talk.say(&[words.to_vec()]);
+        let told = told.map_err(|error| format!("{address}: {error}"))?;
+        match told.into_iter().next() {
+            Some(Reply::Error(error)) => Err(error),
+            Some(reply) => Ok(reply),
+            None => Err("no answer".to_owned()),
+        }
+    }
+
     fn sealed(&self, address: SocketAddr) -> Result<Option<ClientConnection>, String> {
         let tls = self.tls.load().map_err(|error| error.to_string())?;
         let connection = tls.map(|tls| tls.connection(&address.to_string()));

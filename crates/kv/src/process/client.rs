@@ -270,22 +270,21 @@ impl Client<'_> {
                 vec![failed; works.len()]
             }
         };
-        self.answered = done.iter().map(Done::bytes).sum();
         let mut done = done.into_iter();
         for item in std::mem::take(&mut self.items) {
             match item {
                 Item::Known(reply, version) => reply.write(version, &mut self.out),
                 Item::Ordered(version) => {
-                    let next = done.next().unwrap_or(Done::Reply(Reply::Null));
-                    self.answered = self.answered.saturating_sub(next.bytes());
-                    let reply = self.reply(next);
+                    let reply = done.next().map_or(Reply::Null, |done| self.reply(done));
                     reply.write(version, &mut self.out);
                 }
             }
             if self.out.len() >= REPLY_BYTES {
+                self.answered = done.as_slice().iter().map(Done::bytes).sum();
                 self.write().await?;
             }
         }
+        self.answered = 0;
         Ok(())
     }
 

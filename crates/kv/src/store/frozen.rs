@@ -9,14 +9,13 @@ use rota_core::bytes::Reader;
 use rota_multiring::Place;
 use rota_replica::Frozen;
 
-use super::bytes::{put_bytes, put_place, take_place};
-use super::moves::{Aside, Freeze};
+use super::bytes::put_bytes;
+use super::moves::Aside;
 use super::outcome::{owned, put_version, take_version};
 use super::state::Store;
-use super::step::{put_name, take_name};
-use super::value::{Entry, Value};
+use super::step::{Freeze, put_name, take_name};
+use super::value::Entry;
 use crate::map::{Map, Partition};
-use crate::slots::Slots;
 
 /// What a state begins with.
 const MAGIC: &[u8; 8] = b"rotakv03";
@@ -48,7 +47,8 @@ impl Frozen for FrozenStore {
         put_version(&mut head, self.last);
         put_version(&mut head, self.seen);
         put_version(&mut head, self.applied);
-        put_freeze(&mut head, self.frozen.as_ref());
+        head.push(u8::from(self.frozen.is_some()));
+        self.frozen.iter().for_each(|freeze| freeze.put(&mut head));
         head.push(u8::from(self.aside.is_some()));
         if let Some(aside) = &self.aside {
             put_name(&mut head, aside.of);
@@ -62,33 +62,16 @@ impl Frozen for FrozenStore {
         for (key, entry) in self.keys.iter().chain(aside) {
             let mut record = Vec::with_capacity(64 + key.len() + entry.bytes);
             put_bytes(&mut record, key);
-            put_place(&mut record, entry.version);
-            record.extend(entry.until.unwrap_or(0).to_le_bytes());
-            entry.value.put(&mut record);
+            entry.put(&mut record);
             write_record(out, &record)?;
         }
         Ok(())
     }
 }
 
-fn put_freeze(out: &mut Vec<u8>, freeze: Option<&Freeze>) {
-    out.push(u8::from(freeze.is_some()));
-    if let Some(freeze) = freeze {
-        put_name(out, freeze.of);
-        out.extend(freeze.from.0.to_le_bytes());
-        out.extend(freeze.to.0.to_le_bytes());
-        freeze.slots.put(out);
-    }
-}
-
 fn take_freeze(bytes: &mut Reader<'_>) -> Option<Option<Freeze>> {
     Some(match bytes.flag()? {
-        true => Some(Freeze {
-            of: take_name(bytes)?,
-            from: Partition(bytes.u16()?),
-            to: Partition(bytes.u16()?),
-            slots: Slots::take(bytes)?,
-        }),
+        true => Some(Freeze::take(bytes)?),
         false => None,
     })
 }
@@ -141,19 +124,19 @@ impl FrozenStore {
         }
     }
 
-    /// A partition without a key begins with this.
-    pub(super) fn begin(self, store: &mut Store) -> io::Result<()> {
-        store.map = self.map;
+    /// A partition begins with this.
+    pub(super) fn begin(self, me: Partition) -> io::Result<Store> {
+        let mut store = Store::new(me, self.map);
         (store.now, store.applied) = (self.now, self.applied);
         (store.last, store.seen) = (self.last, self.seen);
         (store.frozen, store.aside) = (self.frozen, self.aside);
         for (key, entry) in self.keys {
-            if store.map.of_key(&key) != store.me {
+            if store.map.of_key(&key) != me {
                 return Err(invalid("a key of another partition"));
             }
             store.put(key, entry);
         }
-        Ok(())
+        Ok(store)
     }
 
     pub(super) fn read(state: &mut dyn Read) -> io::Result<Self> {
@@ -198,15 +181,7 @@ impl FrozenStore {
 
 fn entry_of(bytes: &mut Reader<'_>) -> Option<(Bytes, Entry)> {
     let key = owned(bytes)?;
-    let version = take_place(bytes)?;
-    let until = Some(bytes.u64()?).filter(|until| *until > 0);
-    let value = Value::take(bytes)?;
-    let entry = Entry {
-        bytes: value.bytes(),
-        value,
-        version,
-        until,
-    };
+    let entry = Entry::take(bytes)?;
     bytes.0.is_empty().then_some((key, entry))
 }
 

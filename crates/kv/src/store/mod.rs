@@ -16,12 +16,12 @@ mod value;
 pub use action::{Action, Life, Only, OnlyLife};
 pub use batch::{Batch, Operation, Test, Wanted};
 pub use frozen::FrozenStore;
-pub use moves::{Freeze, Snapshot};
+pub use moves::Snapshot;
 pub use outcome::{Answer, Answered, Fault, Found, Kind, Outcome};
 pub(crate) use outcome::{put_version, take_version};
 pub use pack::{MOST_PACKED, Pack};
 pub use state::{Store, Witness};
-pub use step::{Copied, MoveName, Step};
+pub use step::{Copied, Freeze, MoveName, Step};
 pub use value::{Entry, Value};
 
 /// A key may have so many bytes.

@@ -9,27 +9,14 @@ use super::action::Action;
 use super::batch::{Batch, Operation};
 use super::outcome::Outcome;
 use super::state::Store;
-use super::step::{Copied, MoveName, Step};
-use super::value::{Entry, Value};
-use crate::map::{Map, Partition};
+use super::step::{Copied, Freeze, MoveName, Step};
+use super::value::Entry;
+use crate::map::Map;
 use crate::mutants::{self, Mutant};
 use crate::slots::Slots;
 
 /// A move of which nothing has come for so many milliseconds gives way to another one.
 const STALE_AFTER: u64 = 2_000;
-
-/// Slots that nobody writes to.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Freeze {
-    /// Of which move.
-    pub of: MoveName,
-    /// Who has them.
-    pub from: Partition,
-    /// Who is to have them.
-    pub to: Partition,
-    /// These.
-    pub slots: Slots,
-}
 
 /// What was copied of a move.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -85,17 +72,9 @@ impl Aside {
             return self.put(key.clone(), None);
         };
         let before = self.keys.get(key).filter(|_| copied.is_more);
-        let value = match (before.map(|entry| &entry.value), &copied.value) {
-            (Some(Value::Fields(before)), Value::Fields(more)) => {
-                Value::Fields(more.clone().union(before.clone()))
-            }
-            _ => copied.value.clone(),
-        };
-        let entry = Entry {
-            bytes: value.bytes(),
-            value,
-            version: copied.version,
-            until: copied.until,
+        let entry = match before {
+            Some(before) => before.with(&copied.entry),
+            None => copied.entry.clone(),
         };
         self.put(key.clone(), Some(entry));
     }
@@ -148,17 +127,7 @@ impl Store {
         match step {
             Step::Copy { of, to, at, keys } if *to == self.me => self.copy(*of, *at, keys),
             Step::Copy { .. } => Outcome::Nothing,
-            Step::Freeze {
-                of,
-                from,
-                to,
-                slots,
-            } => done(self.freeze_slots(Freeze {
-                of: *of,
-                from: *from,
-                to: *to,
-                slots: slots.clone(),
-            })),
+            Step::Freeze(freeze) => done(self.freeze_slots(freeze)),
             Step::Give(of) => done(self.give(*of)),
             Step::End(of) => done(self.end(*of)),
         }
@@ -187,14 +156,14 @@ impl Store {
         Outcome::Number(i64::from(aside.count))
     }
 
-    fn freeze_slots(&mut self, freeze: Freeze) -> bool {
+    fn freeze_slots(&mut self, freeze: &Freeze) -> bool {
         let is_own = |slot| self.map.of_slot(slot) == freeze.from;
         let may = self.frozen.is_none()
             && freeze.from != freeze.to
             && self.map.partitions().contains(&freeze.to)
             && freeze.slots.iter().all(is_own);
         if may {
-            self.frozen = Some(freeze);
+            self.frozen = Some(freeze.clone());
         }
         may
     }

@@ -13,9 +13,10 @@ use rota_replica::{Command, Machine};
 use super::MOST_ANSWER_BYTES;
 use super::batch::Batch;
 use super::frozen::FrozenStore;
-use super::moves::{Aside, Freeze, slot_of};
+use super::moves::{Aside, slot_of};
 use super::outcome::{Answer, Answered};
 use super::pack::{Pack, place_of};
+use super::step::Freeze;
 use super::value::Entry;
 use crate::map::{Map, Partition, Partitions};
 
@@ -74,10 +75,10 @@ impl fmt::Debug for Store {
 
 impl Store {
     /// A partition without a key. `map`: the same for all partitions.
-    pub fn new(me: Partition, map: Map) -> Self {
+    pub fn new(me: Partition, map: impl Into<Arc<Map>>) -> Self {
         Self {
             me,
-            map: Arc::new(map),
+            map: map.into(),
             now: 0,
             last: None,
             seen: None,
@@ -275,8 +276,7 @@ impl Machine for Store {
 
     fn install(&mut self, state: &mut dyn Read) -> io::Result<()> {
         let frozen = FrozenStore::read(state)?;
-        let mut begun = Self::new(self.me, Map::clone(&self.map));
-        frozen.begin(&mut begun)?;
+        let mut begun = frozen.begin(self.me)?;
         begun.witness = self.witness.take();
         *self = begun;
         self.has_mapped();

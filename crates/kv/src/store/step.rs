@@ -3,11 +3,10 @@
 
 use bytes::Bytes;
 use rota_core::bytes::Reader;
-use rota_multiring::Place;
 
-use super::bytes::{put_bytes, put_place, take_list, take_place};
+use super::bytes::{put_bytes, take_list};
 use super::outcome::owned;
-use super::value::Value;
+use super::value::Entry;
 use crate::map::Partition;
 use crate::slots::Slots;
 
@@ -17,14 +16,23 @@ pub type MoveName = (u64, u64);
 /// What a key has, or a part of its fields.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Copied {
-    /// Where in the order it was changed last.
-    pub version: Place,
-    /// Until when it lives; `None`: for ever.
-    pub until: Option<u64>,
+    /// What it has, when it was changed last, and until when it lives.
+    pub entry: Entry,
     /// The fields are some more of those that were copied before.
     pub is_more: bool,
-    /// What it has.
-    pub value: Value,
+}
+
+/// Slots that nobody writes to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Freeze {
+    /// Of which move.
+    pub of: MoveName,
+    /// Who has them.
+    pub from: Partition,
+    /// Who is to have them.
+    pub to: Partition,
+    /// These.
+    pub slots: Slots,
 }
 
 /// A step of a move.
@@ -42,16 +50,7 @@ pub enum Step {
         keys: Vec<(Bytes, Option<Copied>)>,
     },
     /// In all partitions: nobody writes to these slots any more.
-    Freeze {
-        /// Of which move.
-        of: MoveName,
-        /// Who has them.
-        from: Partition,
-        /// Who is to have them.
-        to: Partition,
-        /// These.
-        slots: Slots,
-    },
+    Freeze(Freeze),
     /// In all partitions: they have another partition.
     Give(MoveName),
     /// In all partitions: the move has ended, and nothing has moved if it was not given before.
@@ -68,19 +67,33 @@ pub(super) fn take_name(bytes: &mut Reader<'_>) -> Option<MoveName> {
 }
 
 impl Copied {
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
-        put_place(out, self.version);
-        out.extend(self.until.unwrap_or(0).to_le_bytes());
+    fn put(&self, out: &mut Vec<u8>) {
+        self.entry.put(out);
         out.push(u8::from(self.is_more));
-        self.value.put(out);
+    }
+
+    fn take(bytes: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            entry: Entry::take(bytes)?,
+            is_more: bytes.flag()?,
+        })
+    }
+}
+
+impl Freeze {
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        put_name(out, self.of);
+        out.extend(self.from.0.to_le_bytes());
+        out.extend(self.to.0.to_le_bytes());
+        self.slots.put(out);
     }
 
     pub(super) fn take(bytes: &mut Reader<'_>) -> Option<Self> {
         Some(Self {
-            version: take_place(bytes)?,
-            until: Some(bytes.u64()?).filter(|until| *until > 0),
-            is_more: bytes.flag()?,
-            value: Value::take(bytes)?,
+            of: take_name(bytes)?,
+            from: Partition(bytes.u16()?),
+            to: Partition(bytes.u16()?),
+            slots: Slots::take(bytes)?,
         })
     }
 }
@@ -100,17 +113,9 @@ impl Step {
                     copied.iter().for_each(|copied| copied.put(out));
                 }
             }
-            Self::Freeze {
-                of,
-                from,
-                to,
-                slots,
-            } => {
+            Self::Freeze(freeze) => {
                 out.push(1);
-                put_name(out, *of);
-                out.extend(from.0.to_le_bytes());
-                out.extend(to.0.to_le_bytes());
-                slots.put(out);
+                freeze.put(out);
             }
             Self::Give(of) | Self::End(of) => {
                 out.push(if matches!(self, Self::Give(_)) { 2 } else { 3 });
@@ -134,12 +139,7 @@ impl Step {
                     Some((key, copied))
                 })?,
             },
-            1 => Self::Freeze {
-                of: take_name(bytes)?,
-                from: Partition(bytes.u16()?),
-                to: Partition(bytes.u16()?),
-                slots: Slots::take(bytes)?,
-            },
+            1 => Self::Freeze(Freeze::take(bytes)?),
             2 => Self::Give(take_name(bytes)?),
             3 => Self::End(take_name(bytes)?),
             _ => return None,

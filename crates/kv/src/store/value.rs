@@ -5,7 +5,7 @@ use imbl::OrdMap;
 use rota_core::bytes::Reader;
 use rota_multiring::Place;
 
-use super::bytes::put_bytes;
+use super::bytes::{put_bytes, put_place, take_place};
 use super::outcome::{Kind, owned};
 
 /// An entry takes about so much beside its bytes.
@@ -96,6 +96,46 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// What a key has.
+    pub fn new(value: Value, version: Place, until: Option<u64>) -> Self {
+        Self {
+            bytes: value.bytes(),
+            value,
+            version,
+            until,
+        }
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        put_place(out, self.version);
+        out.extend(self.until.unwrap_or(0).to_le_bytes());
+        self.value.put(out);
+    }
+
+    pub(super) fn take(bytes: &mut Reader<'_>) -> Option<Self> {
+        let version = take_place(bytes)?;
+        let until = Some(bytes.u64()?).filter(|until| *until > 0);
+        Some(Self::new(Value::take(bytes)?, version, until))
+    }
+
+    /// The same with some more fields, which it has not yet.
+    pub(super) fn with(&self, more: &Self) -> Self {
+        match (&self.value, &more.value) {
+            (Value::Fields(before), Value::Fields(fields)) => {
+                let all = fields.clone().union(before.clone());
+                let are_new = all.len() == fields.len() + before.len();
+                let bytes = are_new.then_some(self.bytes + more.bytes);
+                let value = Value::Fields(all);
+                Self {
+                    bytes: bytes.unwrap_or_else(|| value.bytes()),
+                    value,
+                    ..more.clone()
+                }
+            }
+            _ => more.clone(),
+        }
+    }
+
     /// What it takes with its key.
     pub(crate) const fn takes(&self, key: &Bytes) -> usize {
         ENTRY_BYTES + key.len() + self.bytes
