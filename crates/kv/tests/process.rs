@@ -1,59 +1,16 @@
 //! Processes of a store on real sockets and real disks, and clients of Redis' protocol.
 
+#[path = "common/cluster.rs"]
+mod cluster;
 mod common;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
 
-use rota_core::contract::NodeId;
-use rota_kv::{Kv, KvConfig};
-use rota_node::VoteStorage;
 use rota_resp::Reply;
 
-use common::{Client, tcp};
-
-fn node(number: u16) -> NodeId {
-    NodeId::new(number).expect("not 0")
-}
-
-struct Cluster {
-    config: KvConfig,
-    processes: Vec<Option<Kv>>,
-}
-
-impl Cluster {
-    fn start(of: (u16, u16), port: u16, directory: &Path) -> Self {
-        let config = KvConfig::loopback(of, port, (directory, VoteStorage::Async));
-        for name in ["votes", "states"] {
-            std::fs::create_dir_all(directory.join(name)).expect("it is ours");
-        }
-        let mut cluster = Self {
-            config,
-            processes: Vec::new(),
-        };
-        for number in 1..=of.0 * of.1 {
-            cluster.processes.push(None);
-            cluster.begin(number);
-        }
-        cluster
-    }
-
-    fn begin(&mut self, number: u16) {
-        let process = Kv::start(&self.config, node(number)).expect("it starts");
-        self.processes[usize::from(number) - 1] = Some(process);
-    }
-
-    fn end(&mut self, number: u16) {
-        self.processes[usize::from(number) - 1] = None;
-    }
-
-    fn client(&self, number: u16) -> Client {
-        let process = self.config.process(node(number)).expect("a process");
-        let port = process.redis_port.expect("a port");
-        Client::new(tcp(([127, 0, 0, 1], port).into()))
-    }
-}
+use cluster::{Cluster, node};
+use common::Client;
 
 fn number(client: &mut Client, line: &str) -> i64 {
     match client.insist(line) {
@@ -62,22 +19,15 @@ fn number(client: &mut Client, line: &str) -> i64 {
     }
 }
 
-impl Cluster {
-    fn get(&self, number: u16, path: &str, host: &str) -> String {
-        let process = self.config.process(node(number)).expect("a process");
-        let address = ([127, 0, 0, 1], process.metrics_port.expect("a port"));
-        let mut stream = TcpStream::connect(SocketAddr::from(address)).expect("it is served");
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").expect("it is heard");
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("an answer");
-        text
-    }
-
-    fn cluster_client(&self, number: u16) -> Client {
-        let process = self.config.process(node(number)).expect("a process");
-        let port = process.cluster_port.expect("a port");
-        Client::new(tcp(([127, 0, 0, 1], port).into()))
-    }
+/// What a process says by HTTP, to a request for this host.
+fn get(cluster: &Cluster, number: u16, path: &str, host: &str) -> String {
+    let process = cluster.config.process(node(number)).expect("a process");
+    let address = ([127, 0, 0, 1], process.metrics_port.expect("a port"));
+    let mut stream = TcpStream::connect(SocketAddr::from(address)).expect("it is served");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").expect("it is heard");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    text
 }
 
 fn bulk(text: &str) -> Reply {
@@ -145,7 +95,7 @@ fn any_process_has_all_keys_and_a_process_that_goes_stops_nobody() {
         let back = clients[usize::from(number) - 1].insist(&format!("GET {key}"));
         assert_eq!(back, bulk("x"));
     }
-    let metrics = cluster.get(1, "/metrics", "localhost");
+    let metrics = get(&cluster, 1, "/metrics", "localhost");
     for line in [
         "rota_kv_partition 1\n",
         "rota_kv_processes_configured 5\n",
@@ -156,16 +106,8 @@ fn any_process_has_all_keys_and_a_process_that_goes_stops_nobody() {
     ] {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }
-    assert!(
-        cluster
-            .get(1, "/other", "127.0.0.1:1")
-            .starts_with("HTTP/1.1 404")
-    );
-    assert!(
-        cluster
-            .get(1, "/metrics", "evil.example")
-            .starts_with("HTTP/1.1 421")
-    );
+    assert!(get(&cluster, 1, "/other", "127.0.0.1:1").starts_with("HTTP/1.1 404"));
+    assert!(get(&cluster, 1, "/metrics", "evil.example").starts_with("HTTP/1.1 421"));
     let info = clients[0].say("INFO rota");
     assert!(format!("{info:?}").contains("partition:1"), "{info:?}");
 }

@@ -1,56 +1,19 @@
 //! Slots move between real processes while clients write; and the process that moves them goes.
 
+#[path = "common/cluster.rs"]
+mod cluster;
 mod common;
 
-use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rota_core::contract::NodeId;
-use rota_kv::{Kv, KvConfig};
-use rota_node::VoteStorage;
 use rota_resp::Reply;
 
+use cluster::Cluster;
 use common::{Client, tcp};
 
 const KEYS: u64 = 500;
-
-fn node(number: u16) -> NodeId {
-    NodeId::new(number).expect("not 0")
-}
-
-struct Cluster {
-    config: KvConfig,
-    processes: Vec<Option<Kv>>,
-}
-
-impl Cluster {
-    /// Two partitions with two replicas each.
-    fn start(port: u16, directory: &Path) -> Self {
-        let config = KvConfig::loopback((2, 2), port, (directory, VoteStorage::Async));
-        for name in ["votes", "states"] {
-            std::fs::create_dir_all(directory.join(name)).expect("it is ours");
-        }
-        let begin = |number| Some(Kv::start(&config, node(number)).expect("it starts"));
-        let processes = (1..=4).map(begin).collect();
-        Self { config, processes }
-    }
-
-    fn address(&self, number: u16, is_cluster: bool) -> SocketAddr {
-        let process = self.config.process(node(number)).expect("a process");
-        let port = match is_cluster {
-            true => process.cluster_port,
-            false => process.redis_port,
-        };
-        ([127, 0, 0, 1], port.expect("a port")).into()
-    }
-
-    fn client(&self, number: u16) -> Client {
-        Client::new(tcp(self.address(number, false)))
-    }
-}
 
 /// A client that knows a cluster: it goes where it is sent, and no further than clients do.
 struct Guided {
@@ -107,7 +70,7 @@ fn field(reply: &Reply, name: &str) -> i64 {
 #[test]
 fn clients_see_no_error_and_lose_nothing_while_slots_move_to_and_fro() {
     let directory = tempfile::tempdir().expect("a directory");
-    let cluster = Cluster::start(21_500, directory.path());
+    let cluster = Cluster::start((2, 2), 21_500, directory.path());
     let mut admins = [1, 3].map(|number| cluster.client(number));
     for admin in &mut admins {
         admin.insist("SET ready 1");
@@ -124,7 +87,7 @@ fn clients_see_no_error_and_lose_nothing_while_slots_move_to_and_fro() {
         });
         let guided = [1, 3].map(|number| {
             scope.spawn(move || {
-                let at = Client::new(tcp(cluster.address(number, true)));
+                let at = cluster.cluster_client(number);
                 let mut client = Guided { at };
                 count(|line| client.say(line), u64::from(number), stop)
             })
@@ -165,7 +128,7 @@ fn clients_see_no_error_and_lose_nothing_while_slots_move_to_and_fro() {
 #[test]
 fn what_cannot_move_is_said() {
     let directory = tempfile::tempdir().expect("a directory");
-    let cluster = Cluster::start(21_600, directory.path());
+    let cluster = Cluster::start((2, 2), 21_600, directory.path());
     let mut client = cluster.client(1);
     client.insist("SET ready 1");
     for (line, error) in [
@@ -197,7 +160,7 @@ fn what_cannot_move_is_said() {
 #[test]
 fn slots_of_a_move_whose_process_goes_are_written_to_again() {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut cluster = Cluster::start(21_700, directory.path());
+    let mut cluster = Cluster::start((2, 2), 21_700, directory.path());
     let mut client = cluster.client(2);
     for number in 0..KEYS {
         client.insist(&format!("SET key{number} {number}"));
@@ -207,13 +170,13 @@ fn slots_of_a_move_whose_process_goes_are_written_to_again() {
         let mut admin = cluster.client(1);
         let mover = thread::spawn(move || admin.try_say("ROTA MOVE 2 0-8191"));
         thread::sleep(Duration::from_millis(20 + 30 * round));
-        cluster.processes[0] = None;
+        cluster.end(1);
         let _ = mover.join();
         for number in 0..KEYS {
             let value = number + round;
             client.insist(&format!("SET key{number} {value}"));
         }
-        cluster.processes[0] = Some(Kv::start(&cluster.config, node(1)).expect("it starts"));
+        cluster.begin(1);
         let mut other = cluster.client(4);
         for number in 0..KEYS {
             let expected = Reply::from((number + round).to_string());

@@ -2,4 +2,6 @@
 
 #[cfg(feature = "mutants")]
 mod mutants;
+#[path = "../common/rings.rs"]
+mod rings;
 mod world;

@@ -14,16 +14,16 @@ use rota_kv::store::{
     Action, Answer, Answered, Batch, Life, Only, Operation, Outcome, Pack, Step, Store, Witness,
 };
 use rota_kv::{Map, Partition, Partitions, Slots};
-use rota_multiring::{Place, Rank};
+use rota_multiring::Place;
 use rota_replica::{Command, Frozen as _, Machine as _};
+
+use super::rings::{ALL, Rings, ring_of};
 
 const PARTITIONS: u16 = 3;
 const REPLICAS: u16 = 2;
 const CLIENTS: usize = 5;
 const KEYS: u64 = 24;
 const STEPS: u32 = 6_000;
-/// The ring of all.
-const ALL: u16 = 0;
 
 fn node(number: u16) -> NodeId {
     NodeId::new(number).expect("not 0")
@@ -106,8 +106,7 @@ pub struct World {
     random: Random,
     now: u64,
     ordered: Vec<Ordered>,
-    rings: BTreeMap<u16, Vec<usize>>,
-    round: BTreeMap<u16, u64>,
+    rings: Rings,
     replicas: Vec<Replica>,
     signals: Vec<(usize, usize, Signal)>,
     clients: Vec<Option<Waiting>>,
@@ -150,8 +149,7 @@ impl World {
             random: Random::new(seed),
             now: 1,
             ordered: Vec::new(),
-            rings: (ALL..=PARTITIONS).map(|ring| (ring, Vec::new())).collect(),
-            round: BTreeMap::new(),
+            rings: Rings::default(),
             replicas: (0..PARTITIONS * REPLICAS).map(replica).collect(),
             signals: Vec::new(),
             clients: (0..CLIENTS).map(|_| None).collect(),
@@ -168,23 +166,13 @@ impl World {
 
     /// Ordered at once, at a round of its ring's own, so that rings lag behind each other.
     fn order(&mut self, batch: &Batch<'_>, to: &Partitions) -> usize {
-        let ring = match to.first().filter(|_| to.len() == 1) {
-            Some(only) => only.0,
-            None => ALL,
-        };
+        let ring = ring_of(to);
         let step = 1 + self.random.below(20);
         let has = |replica: &&Replica| ring == ALL || replica.partition.0 == ring;
         let newest = self.replicas.iter().filter(has);
         let least = newest.map(|replica| replica.most).max().unwrap_or(0);
-        let round = self.round.entry(ring).or_default();
-        // A ring does not go back behind what was delivered.
-        *round = (*round).max(least) + step;
-        let place = Place {
-            round: *round,
-            rank: Rank(10 - ring),
-            instance: *round,
-            index: 0,
-        };
+        let last = self.ordered.len();
+        let place = self.rings.order(ring, last, (least, step));
         self.ordered.push(Ordered {
             bytes: Pack(vec![batch.encode()]).encode(),
             place,
@@ -192,17 +180,12 @@ impl World {
             told: Partitions::new(),
             awaited: to.clone(),
         });
-        let last = self.ordered.len() - 1;
-        self.rings.get_mut(&ring).expect("a ring").push(last);
         last
     }
 
     fn next(&self, at: usize) -> Option<usize> {
         let replica = &self.replicas[at];
-        let rings = [&self.rings[&replica.partition.0], &self.rings[&ALL]];
-        let mut all: Vec<usize> = rings.into_iter().flatten().copied().collect();
-        all.sort_by_key(|ordered| self.ordered[*ordered].place);
-        all.get(replica.done).copied()
+        self.rings.next(replica.partition, replica.done)
     }
 
     fn deliver(&mut self, at: usize) {

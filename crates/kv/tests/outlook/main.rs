@@ -5,6 +5,8 @@ use rota_core::contract::NodeId;
 #[cfg(feature = "mutants")]
 mod mutants;
 // Broken versions are switched on for the whole process.
+#[path = "../common/rings.rs"]
+mod rings;
 #[cfg(not(feature = "mutants"))]
 mod rules;
 mod world;

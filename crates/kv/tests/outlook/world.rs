@@ -1,14 +1,15 @@
 //! A small world: partitions with replicas of different speed, clients, restarts from states. Whatever is told is put into a graph of the partitions'
 //! orders and of real time, which must have no cycle: then one order of everything explains it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use rota_core::random::Random;
 use rota_kv::outlook::{Outlook, Signal};
 use rota_kv::{Partition, Partitions};
-use rota_multiring::{Place, Rank};
+use rota_multiring::Place;
 
 use super::node;
+use super::rings::{ALL, Rings, ring_of};
 
 const PARTITIONS: u16 = 3;
 const REPLICAS: u16 = 2;
@@ -41,9 +42,7 @@ pub struct World {
     random: Random,
     now: u64,
     commands: Vec<Asked>,
-    /// What is ordered in each ring, in its order: that of each partition, and the common one (0).
-    rings: BTreeMap<u16, Vec<usize>>,
-    round: BTreeMap<u16, u64>,
+    rings: Rings,
     replicas: Vec<Replica>,
     /// What was said and not heard yet: from, to.
     signals: Vec<(usize, usize, Signal)>,
@@ -71,8 +70,7 @@ impl World {
             random: Random::new(seed),
             now: 0,
             commands: Vec::new(),
-            rings: (0..=PARTITIONS).map(|ring| (ring, Vec::new())).collect(),
-            round: BTreeMap::new(),
+            rings: Rings::default(),
             replicas: (0..PARTITIONS * REPLICAS).map(replica).collect(),
             signals: Vec::new(),
             told: 0,
@@ -94,23 +92,14 @@ impl World {
             let other = self.draw(partitions.len());
             of.insert(Partition(partitions[other]));
         }
-        let ring = match of.first().filter(|_| of.len() == 1) {
-            Some(only) => only.0,
-            None => 0,
-        };
+        let ring = ring_of(&of);
         let step = 1 + self.random.below(20);
-        // Behind what any replica that has the ring has delivered: a ring does not go back.
-        let has = |replica: &&Replica| ring == 0 || replica.partition.0 == ring;
+        // Behind what any replica that has the ring has delivered.
+        let has = |replica: &&Replica| ring == ALL || replica.partition.0 == ring;
         let newest = self.replicas.iter().filter(has);
         let least = newest.map(|replica| replica.most).max().unwrap_or(0);
-        let round = self.round.entry(ring).or_default();
-        *round = (*round).max(least) + step;
-        let place = Place {
-            round: *round,
-            rank: Rank(10 - ring),
-            instance: *round,
-            index: 0,
-        };
+        let last = self.commands.len();
+        let place = self.rings.order(ring, last, (least, step));
         self.several += u32::from(of.len() > 1);
         self.commands.push(Asked {
             of,
@@ -118,18 +107,12 @@ impl World {
             told: None,
             place: Some(place),
         });
-        let last = self.commands.len() - 1;
-        self.rings.get_mut(&ring).expect("a ring").push(last);
     }
 
     /// What a replica delivers next: the first in the order of what its rings have, if the other one is known to have nothing before it.
     fn next(&self, at: usize) -> Option<usize> {
         let replica = &self.replicas[at];
-        let rings = [&self.rings[&replica.partition.0], &self.rings[&0]];
-        let all = rings.into_iter().flatten().copied();
-        let mut all: Vec<usize> = all.collect();
-        all.sort_by_key(|command| self.commands[*command].place);
-        all.get(replica.done.len()).copied()
+        self.rings.next(replica.partition, replica.done.len())
     }
 
     fn deliver(&mut self, at: usize) {

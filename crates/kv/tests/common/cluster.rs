@@ -1,0 +1,64 @@
+//! Processes of a store on this host, for tests.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use rota_core::contract::NodeId;
+use rota_kv::{Kv, KvConfig};
+use rota_node::VoteStorage;
+
+use super::common::{Client, tcp};
+
+pub fn node(number: u16) -> NodeId {
+    NodeId::new(number).expect("not 0")
+}
+
+pub struct Cluster {
+    pub config: KvConfig,
+    processes: Vec<Option<Kv>>,
+}
+
+impl Cluster {
+    /// So many partitions with so many replicas each.
+    pub fn start(of: (u16, u16), port: u16, directory: &Path) -> Self {
+        let config = KvConfig::loopback(of, port, (directory, VoteStorage::Async));
+        for name in ["votes", "states"] {
+            std::fs::create_dir_all(directory.join(name)).expect("it is ours");
+        }
+        let mut cluster = Self {
+            config,
+            processes: Vec::new(),
+        };
+        for number in 1..=of.0 * of.1 {
+            cluster.processes.push(None);
+            cluster.begin(number);
+        }
+        cluster
+    }
+
+    pub fn begin(&mut self, number: u16) {
+        let process = Kv::start(&self.config, node(number)).expect("it starts");
+        self.processes[usize::from(number) - 1] = Some(process);
+    }
+
+    pub fn end(&mut self, number: u16) {
+        self.processes[usize::from(number) - 1] = None;
+    }
+
+    /// A client that knows one server.
+    pub fn client(&self, number: u16) -> Client {
+        let process = self.config.process(node(number)).expect("a process");
+        at(process.redis_port)
+    }
+
+    /// One that knows a cluster.
+    pub fn cluster_client(&self, number: u16) -> Client {
+        let process = self.config.process(node(number)).expect("a process");
+        at(process.cluster_port)
+    }
+}
+
+fn at(port: Option<u16>) -> Client {
+    let address = SocketAddr::from(([127, 0, 0, 1], port.expect("a port")));
+    Client::new(tcp(address))
+}
