@@ -21,6 +21,8 @@ pub enum Mutant {
     T08,
     /// What is copied has no end.
     T09,
+    /// Time goes on in slots that are frozen.
+    T10,
 }
 
 #[cfg(feature = "mutants")]

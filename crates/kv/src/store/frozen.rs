@@ -32,6 +32,7 @@ pub struct FrozenStore {
     applied: Option<Place>,
     keys: OrdMap<Bytes, Entry>,
     frozen: Option<Freeze>,
+    stands: u64,
     aside: Option<Aside>,
 }
 
@@ -49,6 +50,7 @@ impl Frozen for FrozenStore {
         put_version(&mut head, self.applied);
         head.push(u8::from(self.frozen.is_some()));
         self.frozen.iter().for_each(|freeze| freeze.put(&mut head));
+        head.extend(self.stands.to_le_bytes());
         head.push(u8::from(self.aside.is_some()));
         if let Some(aside) = &self.aside {
             put_name(&mut head, aside.of);
@@ -120,6 +122,7 @@ impl FrozenStore {
             applied: store.applied,
             keys: store.keys.clone(),
             frozen: store.frozen.clone(),
+            stands: store.stands,
             aside: store.aside.clone(),
         }
     }
@@ -129,7 +132,7 @@ impl FrozenStore {
         let mut store = Store::new(me, self.map);
         (store.now, store.applied) = (self.now, self.applied);
         (store.last, store.seen) = (self.last, self.seen);
-        (store.frozen, store.aside) = (self.frozen, self.aside);
+        (store.frozen, store.stands, store.aside) = (self.frozen, self.stands, self.aside);
         for (key, entry) in self.keys {
             if store.map.of_key(&key) != me {
                 return Err(invalid("a key of another partition"));
@@ -161,7 +164,7 @@ impl FrozenStore {
         let map = Arc::new(Map::decode(bytes)?);
         let now = bytes.u64()?;
         let [last, seen, applied] = [(); 3].map(|()| take_version(bytes));
-        let frozen = take_freeze(bytes)?;
+        let (frozen, stands) = (take_freeze(bytes)?, bytes.u64()?);
         let (aside, copied) = take_aside(bytes)?.unzip();
         let frozen = Self {
             map,
@@ -171,6 +174,7 @@ impl FrozenStore {
             applied: applied?,
             keys: OrdMap::new(),
             frozen,
+            stands,
             aside,
         };
         let count = bytes.u64()?;

@@ -218,7 +218,7 @@ impl Store {
             if looked >= MOST_LOOKED || is_full && looked > 0 {
                 return Outcome::Entries(entries, Some(key.clone()));
             }
-            if entry.lives(self.now) {
+            if self.has_life(key, entry) {
                 bytes += takes;
                 entries.push((key.clone(), found));
             }

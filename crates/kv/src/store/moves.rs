@@ -92,6 +92,13 @@ impl Store {
         }
     }
 
+    /// The slots that this partition is about to give away.
+    pub(super) fn gives(&self) -> Option<&Slots> {
+        let own = self.frozen.as_ref().filter(|frozen| frozen.from == self.me);
+        own.map(|frozen| &frozen.slots)
+            .filter(|_| !mutants::on(Mutant::T10))
+    }
+
     /// The slots that nobody writes to.
     pub const fn frozen(&self) -> Option<&Freeze> {
         self.frozen.as_ref()
@@ -164,6 +171,7 @@ impl Store {
             && freeze.slots.iter().all(is_own);
         if may {
             self.frozen = Some(freeze.clone());
+            self.stands = self.now;
         }
         may
     }

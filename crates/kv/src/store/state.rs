@@ -56,6 +56,8 @@ pub struct Store {
     pub(super) by_slot: OrdSet<(u16, Bytes)>,
     /// Slots that nobody writes to, since they are to have another partition.
     pub(super) frozen: Option<Freeze>,
+    /// The time at which these stand still.
+    pub(super) stands: u64,
     /// What is copied from a partition whose slots this one is to have.
     pub(super) aside: Option<Aside>,
     /// Keys that do not live for ever, by their ends.
@@ -86,6 +88,7 @@ impl Store {
             keys: OrdMap::new(),
             by_slot: OrdSet::new(),
             frozen: None,
+            stands: 0,
             aside: None,
             ends: BTreeSet::new(),
             bytes: 0,
@@ -143,7 +146,14 @@ impl Store {
 
     /// What a key has now.
     pub fn get(&self, key: &[u8]) -> Option<&Entry> {
-        self.keys.get(key).filter(|entry| entry.lives(self.now))
+        self.keys.get(key).filter(|entry| self.has_life(key, entry))
+    }
+
+    /// Whether a key has not come to its end. In slots that are to be given away time stands still: where they go it may not be as late yet, and what
+    /// somebody has seen to its end would live again there.
+    pub(super) fn has_life(&self, key: &[u8], entry: &Entry) -> bool {
+        let stands = self.gives().is_some_and(|slots| slots.has(slot_of(key)));
+        entry.lives(if stands { self.stands } else { self.now })
     }
 
     /// The entries are as they should be.
@@ -214,6 +224,9 @@ impl Store {
     /// Time passes. Of the keys that have come to their ends so many are taken away at most.
     fn sweep(&mut self, stamp: u64, most: usize) {
         self.now = self.now.max(stamp);
+        if self.gives().is_some() {
+            return;
+        }
         for _ in 0..most {
             let first = self.ends.first().filter(|(end, _)| *end <= self.now);
             let Some((_, key)) = first.cloned() else {

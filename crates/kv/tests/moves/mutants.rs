@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rota_kv::mutants::{Mutant, set};
 
+use super::ends;
 use super::world::run;
 
 #[test]
@@ -27,4 +28,8 @@ fn each_broken_version_is_found_out() {
         println!("{mutant:?}: seed {found:?}");
         assert!(found.is_some(), "{mutant:?}");
     }
+    set(Some(Mutant::T10));
+    let lives_again = ends::lives_again();
+    set(None);
+    assert!(lives_again && !ends::lives_again());
 }
