@@ -4,6 +4,9 @@
 //! moment: the rest is copied, and all partitions give them away at one place of the order. Whatever fails before that ends the move, and the slots
 //! stay where they are; whoever has a move that does not go on ends it for all.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -22,10 +25,12 @@ const GROUP_KEYS: usize = 2_048;
 /// So much is copied at once, if it is not one value that is larger.
 const PART_BYTES: usize = 32 << 10;
 const PART_KEYS: usize = 1_024;
-/// When no more keys than these have changed nobody writes to the slots any more.
+/// When no more keys than these have changed, nor more bytes, nobody writes to the slots any more.
 const FEW_KEYS: usize = 64;
-/// Or when it was copied so often that it is not to be expected.
+const FEW_BYTES: usize = 256 << 10;
+/// Where it was copied so often that it is not to be expected, no more bytes than these.
 const MOST_ROUNDS: u32 = 5;
+const MOST_FROZEN_BYTES: usize = 1 << 20;
 /// So often it is said that a move has ended, where nobody answers.
 const MOST_ENDS: u32 = 5;
 
@@ -58,6 +63,8 @@ pub enum Failure {
     Busy,
     /// Somebody has ended it, or did not answer.
     Lost,
+    /// What the slots have changes faster than it is copied.
+    Fast,
     /// It is not known whether they stay.
     Unknown,
 }
@@ -67,6 +74,9 @@ impl fmt::Display for Failure {
         f.write_str(match self {
             Self::Busy => "another move is under way",
             Self::Lost => "a partition did not answer in time: its slots stay where they are",
+            Self::Fast => {
+                "what the slots have changes faster than it is copied: they stay where they are"
+            }
             Self::Unknown => "it is not known whether the slots stay where they are",
         })
     }
@@ -139,7 +149,7 @@ impl Mover {
     pub const fn has_frozen(&self) -> bool {
         matches!(
             self.phase,
-            Phase::Freeze | Phase::Seal | Phase::Close | Phase::Give | Phase::End(_)
+            Phase::Freeze | Phase::Seal | Phase::Close | Phase::Give
         )
     }
 
@@ -261,9 +271,16 @@ impl Mover {
     fn compare(&mut self, snapshot: &Snapshot) -> Phase {
         let changed = self.changed(snapshot);
         self.rounds += 1;
-        let is_few = changed.len() <= FEW_KEYS || self.rounds >= MOST_ROUNDS;
+        let entry = |key: &Bytes| Some(snapshot.keys.get(key)?.takes(key));
+        let bytes: usize = changed.iter().filter_map(entry).sum();
+        let is_few = changed.len() <= FEW_KEYS && bytes <= FEW_BYTES;
         self.todo.extend(changed);
-        if is_few { Phase::Freeze } else { Phase::Copy }
+        match (is_few, self.rounds >= MOST_ROUNDS) {
+            (true, _) => Phase::Freeze,
+            (false, false) => Phase::Copy,
+            (false, true) if bytes <= MOST_FROZEN_BYTES => Phase::Freeze,
+            (false, true) => Phase::End(Failure::Fast),
+        }
     }
 
     fn part(&mut self) -> Vec<(Bytes, Option<Copied>)> {
@@ -271,13 +288,12 @@ impl Mover {
         while let Some(key) = self.todo.front()
             && part.len() < PART_KEYS
         {
-            let room = PART_BYTES.saturating_sub(bytes);
+            let room = PART_BYTES.saturating_sub(bytes + key.len());
             let entry = self.base.as_ref().and_then(|base| base.keys.get(key));
-            let Some(piece) = piece(entry, self.next_field.as_ref(), (room, part.is_empty()))
-            else {
+            let Piece(copied, takes, next) = piece(entry, self.next_field.as_ref(), room);
+            if !part.is_empty() && bytes + key.len() + takes > PART_BYTES {
                 break;
-            };
-            let Piece(copied, takes, next) = piece;
+            }
             bytes += key.len() + takes;
             part.push((key.clone(), copied));
             self.next_field = next;
@@ -291,14 +307,10 @@ impl Mover {
     }
 }
 
-/// What is copied of a key, from a field on, where there is room for so many bytes; the first one has room in any case.
-fn piece(
-    entry: Option<&Entry>,
-    from: Option<&Bytes>,
-    (room, is_first): (usize, bool),
-) -> Option<Piece> {
+/// What is copied of a key, from a field on: no more fields than there is room for, and one at least.
+fn piece(entry: Option<&Entry>, from: Option<&Bytes>, room: usize) -> Piece {
     let Some(entry) = entry else {
-        return Some(Piece(None, 0, None));
+        return Piece(None, 0, None);
     };
     let (value, takes, next) = match &entry.value {
         Value::Text(text) => (Value::Text(text.clone()), text.len(), None),
@@ -312,7 +324,7 @@ fn piece(
         entry: Entry::new(value, entry.version, until),
         is_more: from.is_some(),
     };
-    (is_first || takes <= room).then_some(Piece(Some(copied), takes, next))
+    Piece(Some(copied), takes, next)
 }
 
 /// One field at least.

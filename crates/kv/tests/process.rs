@@ -99,6 +99,9 @@ fn any_process_has_all_keys_and_a_process_that_goes_stops_nobody() {
     for line in [
         "rota_kv_partition 1\n",
         "rota_kv_processes_configured 5\n",
+        "rota_kv_slots 8192\n",
+        "rota_kv_slots_frozen 0\n",
+        "rota_kv_map_epoch 1\n",
         "rota_kv_answers_wait_for{partition=\"2\"} 0\n",
         "rota_kv_answer_seconds_bucket{kind=\"look\",le=\"+Inf\"}",
         "rota_kv_commands_total ",

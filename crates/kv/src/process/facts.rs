@@ -13,6 +13,11 @@ pub(super) struct Facts {
     /// Of those, how many have an end.
     pub(super) ending: usize,
     pub(super) bytes: usize,
+    /// Slots of its partition, and how many of all nobody writes to, since they move.
+    pub(super) slots: usize,
+    pub(super) frozen: usize,
+    /// How often slots have moved, with the beginning.
+    pub(super) epoch: u64,
     pub(super) is_open: bool,
     pub(super) is_full: bool,
     /// Other processes that it is connected to, and that there are.
@@ -25,13 +30,20 @@ pub(super) struct Facts {
 
 impl Facts {
     pub(super) fn of(gateway: &Gateway) -> Self {
-        let look = |store: &Store| (store.len(), store.ending(), store.bytes());
-        let (keys, ending, bytes) = gateway.orders.read(look).unwrap_or_default();
+        let look = |store: &Store| {
+            let frozen = store.frozen().map_or(0, |frozen| frozen.slots.len());
+            (store.len(), store.ending(), store.bytes(), frozen)
+        };
+        let (keys, ending, bytes, frozen) = gateway.orders.read(look).unwrap_or_default();
+        let map = gateway.maps.now();
         let (waiting, waits_for) = gateway.desk.waits();
         Self {
             keys,
             ending,
             bytes,
+            slots: map.slots_of(gateway.own).len(),
+            frozen,
+            epoch: map.epoch(),
             is_open: gateway.orders.is_open(),
             is_full: gateway.is_full.load(SeqCst),
             connected: gateway

@@ -22,6 +22,8 @@ use super::times::Times;
 use crate::map::{Map, Partition, Partitions};
 use crate::store::{Answer, Batch, MOST_BATCH_BYTES, MOST_OPERATIONS, Outcome, Pack, Store};
 
+/// What is refused since its slots move is given again after this time at most.
+const LONG_PAUSE: Duration = Duration::from_millis(8);
 /// Whoever waits is told a little later than those who wait for it, which know more.
 const LATER: Duration = Duration::from_millis(200);
 
@@ -121,13 +123,17 @@ impl Gateway {
         batch: &mut Batch<'_>,
     ) -> Result<Option<Vec<Vec<Outcome>>>, OrderError> {
         let (began, until) = (Instant::now(), Instant::now() + self.patience);
-        let is_look = batch.only_looks();
+        let (is_look, mut pause) = (batch.only_looks(), PAUSE);
         loop {
             let map = self.maps.now();
             batch.epoch = map.epoch();
             match self.order_by(&map, batch, until).await {
-                // It is soon known who has its slots.
-                Err(OrderError::Moving) if Instant::now() < until => sleep(PAUSE).await,
+                // It is soon known who has its slots. Who waits long takes little of the rings, which those need who move them; and what there is no
+                // time for any more is not given again, since nobody would know whether it was done.
+                Err(OrderError::Moving) if Instant::now() + self.patience / 4 < until => {
+                    sleep(pause).await;
+                    pause = (2 * pause).min(LONG_PAUSE);
+                }
                 ordered => {
                     let times = if is_look { &self.looked } else { &self.ordered };
                     times.add(began.elapsed());

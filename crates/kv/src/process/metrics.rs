@@ -107,6 +107,12 @@ impl Text {
         let _ = writeln!(self.0, "rota_kv_{name}{end} {value}");
     }
 
+    fn gauges(&mut self, gauges: &[(&str, u64, &str)]) {
+        for (name, value, help) in gauges {
+            self.one((name, "gauge"), help, value);
+        }
+    }
+
     fn head(&mut self, (name, kind): (&str, &str), help: &str) {
         let _ = write!(
             self.0,
@@ -180,10 +186,26 @@ impl Of {
                 "What is kept for clients.",
             ),
         ];
-        for (name, value, help) in gauges {
-            text.one((name, "gauge"), help, value);
-        }
+        text.gauges(&gauges);
+        Self::slots(&facts, text);
         self.waits(&facts, text);
+    }
+
+    fn slots(facts: &Facts, text: &mut Text) {
+        let gauges = [
+            ("slots", facts.slots as u64, "Slots of its partition."),
+            (
+                "slots_frozen",
+                facts.frozen as u64,
+                "Slots, of any partition, that nobody writes to, since they move.",
+            ),
+            (
+                "map_epoch",
+                facts.epoch,
+                "Grows with each move of slots; one that stays behind is of a process that catches up.",
+            ),
+        ];
+        text.gauges(&gauges);
     }
 
     fn waits(&self, facts: &Facts, text: &mut Text) {

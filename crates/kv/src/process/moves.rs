@@ -160,13 +160,13 @@ impl Gateway {
                     None => sleep(PAUSE / 10).await,
                 },
                 Next::Order(step) => {
-                    if mover.has_frozen() {
-                        frozen.get_or_insert_with(Instant::now);
-                    }
                     let asked = Instant::now();
+                    if mover.has_frozen() {
+                        frozen.get_or_insert(asked);
+                    }
                     let outcome = self.step(step, mover.stamp()).await;
                     mover.heard(outcome.as_ref());
-                    if !mover.has_frozen() {
+                    if frozen.is_none() {
                         // Clients have half of the time.
                         sleep(asked.elapsed()).await;
                     }
