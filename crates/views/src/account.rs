@@ -13,7 +13,11 @@ use rota_core::wire::Frame;
 #[derive(Clone, Debug)]
 pub(super) struct Account {
     inbox: Inbox,
+    /// What the members of its view have delivered, or know as delivered: the same at all of them.
     pub watermarks: Watermarks,
+    /// What this process has delivered in an order that has ended, where the one that it is in now knows less. Nobody
+    /// is told of it: the others deliver those messages yet.
+    delivered_before: Watermarks,
     /// The position that the next packet with messages gets.
     pub position: Seq,
     pub counters: Counters,
@@ -34,6 +38,7 @@ impl Account {
         Self {
             inbox: Inbox::new(MOST_MESSAGE_BYTES),
             watermarks: Watermarks::default(),
+            delivered_before: Watermarks::default(),
             position: 1,
             counters: Counters::default(),
         }
@@ -44,6 +49,23 @@ impl Account {
         if !mutants::on(Mutant::V05) {
             self.inbox = Inbox::new(MOST_MESSAGE_BYTES);
         }
+    }
+
+    /// It comes to an order of which it has not seen all, whose members agree on these watermarks: what it has delivered
+    /// itself beyond them it delivers no second time.
+    pub fn joins(&mut self, watermarks: &Watermarks) {
+        for (process, counter) in self.watermarks.iter() {
+            if counter > watermarks.of(process) {
+                self.delivered_before.raise(process, counter);
+            }
+        }
+        self.watermarks = watermarks.clone();
+    }
+
+    /// Forgets what concerns earlier lives of these.
+    pub fn retain_lives(&mut self, members: &[Process]) {
+        self.watermarks.retain_lives(members);
+        self.delivered_before.retain_lives(members);
     }
 
     /// The next packet in the order: hands its messages out.
@@ -101,6 +123,10 @@ impl Account {
             return None;
         }
         self.watermarks.raise(process, counter);
+        if counter <= self.delivered_before.of(process) {
+            self.counters.duplicates += 1;
+            return None;
+        }
         Some(Delivery::Message(Message {
             id: MessageId { process, counter },
             service: if reliable { Service::Reliable } else { service },
@@ -117,5 +143,72 @@ const fn whole(counter: u64, payload: Bytes) -> Unpacked {
         index: 0,
         reliable: false,
         payload,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::path::PacketId;
+    use rota_core::contract::{Incarnation, NodeId};
+    use rota_core::wire::{push_whole, start_frame};
+
+    fn process(id: u16) -> Process {
+        Process {
+            node: NodeId::new(id).expect("not 0"),
+            incarnation: Incarnation(3),
+        }
+    }
+
+    /// Which messages of process 4 an account hands out, with their positions, of a packet with this one.
+    fn deliver(account: &mut Account, counter: u64) -> Vec<(u64, Seq)> {
+        let mut bytes = Vec::new();
+        start_frame(&mut bytes, counter);
+        push_whole(&mut bytes, b"x");
+        let packet = Packet {
+            id: PacketId {
+                sender: 0,
+                number: counter,
+            },
+            load: Load::Messages(Service::Safe),
+            bytes: bytes.into(),
+        };
+        let mut out = Vec::new();
+        account.deliver(process(4), packet, &mut out);
+        let seen = |delivery| match delivery {
+            Delivery::Message(message) => (message.id.counter, message.seq),
+            other => panic!("{other:?}"),
+        };
+        out.into_iter().map(seen).collect()
+    }
+
+    #[test]
+    fn what_was_delivered_in_an_order_that_has_ended_is_not_delivered_again_in_a_new_one() {
+        let mut left = Account::new();
+        for counter in 1..=3 {
+            assert_eq!(deliver(&mut left, counter), [(counter, counter)]);
+        }
+        // All have ended who had that order. The new one has nothing of process 4, which has delivered 1 and sends 2 again.
+        let mut agreed = Watermarks::default();
+        agreed.raise(process(4), 1);
+        let mut fresh = Account::new();
+        for account in [&mut left, &mut fresh] {
+            account.joins(&agreed);
+            account.retain_lives(&[process(4)]);
+            account.position = 9;
+            assert_eq!(account.watermarks, agreed, "all tell the same");
+        }
+        let both = |left: &mut Account, fresh: &mut Account, counter| {
+            let seen = (deliver(left, counter), deliver(fresh, counter));
+            assert_eq!(left.watermarks, fresh.watermarks, "and go on to");
+            seen
+        };
+        let none = Vec::new();
+        assert_eq!(both(&mut left, &mut fresh, 2), (none.clone(), [(2, 9)].into()));
+        assert_eq!(both(&mut left, &mut fresh, 3), (none, [(3, 10)].into()));
+        let next = Vec::from([(4, 11)]);
+        assert_eq!(both(&mut left, &mut fresh, 4), (next.clone(), next));
     }
 }

@@ -141,10 +141,10 @@ impl Memory {
         let account = &mut stretch.account;
         account.forget_parts();
         if !mutants::on(Mutant::V04) || self.stands_in(outcome) {
-            account.watermarks = outcome.watermarks.clone();
+            account.joins(&outcome.watermarks);
         }
         let missed = core::mem::replace(&mut account.position, outcome.position);
-        account.watermarks.retain_lives(members);
+        account.retain_lives(members);
         // Where all have ended who had the order a new one begins, and knows of nothing. What its sender has delivered itself is not sent again.
         account.watermarks.raise(me, self.account.watermarks.of(me));
         if self.installed.is_some() && !self.stands_in(outcome) {
