@@ -39,6 +39,8 @@ const MOST_ENDS: u32 = 5;
 pub enum Next {
     /// The partition that has the slots is to be looked at: [`Mover::looked`].
     Look,
+    /// Each partition is to answer to something that waits for no other one: [`Mover::answered`].
+    Ask,
     /// This is to be ordered: [`Mover::heard`].
     Order(Step),
     /// That is all.
@@ -61,6 +63,8 @@ pub struct Moved {
 pub enum Failure {
     /// Another move is under way.
     Busy,
+    /// Before anything was frozen some partition did not answer.
+    Silent,
     /// Somebody has ended it, or did not answer.
     Lost,
     /// What the slots have changes faster than it is copied.
@@ -73,6 +77,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Busy => "another move is under way",
+            Self::Silent => "a partition does not answer: slots stay where they are",
             Self::Lost => "a partition did not answer in time: its slots stay where they are",
             Self::Fast => {
                 "what the slots have changes faster than it is copied: they stay where they are"
@@ -90,6 +95,8 @@ enum Phase {
     Begin,
     Copy,
     Compare,
+    /// Whether all partitions answer: what is of all of them holds up each where one does not.
+    Ask,
     Freeze,
     /// What has changed until they were frozen.
     Seal,
@@ -115,6 +122,8 @@ pub struct Mover {
     at: u32,
     rounds: u32,
     ends: u32,
+    /// It was asked that slots be frozen.
+    froze: bool,
     moved: Moved,
 }
 
@@ -136,6 +145,7 @@ impl Mover {
             at: 0,
             rounds: 0,
             ends: 0,
+            froze: false,
             moved: Moved::default(),
         }
     }
@@ -158,6 +168,7 @@ impl Mover {
         let of = self.of;
         match self.phase {
             Phase::Begin | Phase::Compare | Phase::Seal | Phase::Check(_) => Next::Look,
+            Phase::Ask => Next::Ask,
             Phase::Copy | Phase::Close => Next::Order(Step::Copy {
                 of,
                 to: self.to,
@@ -171,7 +182,9 @@ impl Mover {
                 slots: self.moved.slots.clone(),
             })),
             Phase::Give => Next::Order(Step::Give(of)),
-            Phase::End(_) => Next::Order(Step::End(of)),
+            Phase::End(_) if self.froze => Next::Order(Step::End(of)),
+            // Only one partition knows of it.
+            Phase::End(_) => Next::Order(Step::Forget { of, to: self.to }),
             Phase::Ended(result) => Next::Ended(result.map(|()| self.moved.clone())),
         }
     }
@@ -195,6 +208,17 @@ impl Mover {
             phase => phase,
         };
         self.base = Some(snapshot);
+    }
+
+    /// Whether all partitions have answered.
+    pub const fn answered(&mut self, by_all: bool) {
+        if matches!(self.phase, Phase::Ask) {
+            self.froze = by_all;
+            self.phase = match by_all {
+                true => Phase::Freeze,
+                false => Phase::End(Failure::Silent),
+            };
+        }
     }
 
     /// What became of what was ordered; `None`: it is not known.
@@ -276,9 +300,9 @@ impl Mover {
         let is_few = changed.len() <= FEW_KEYS && bytes <= FEW_BYTES;
         self.todo.extend(changed);
         match (is_few, self.rounds >= MOST_ROUNDS) {
-            (true, _) => Phase::Freeze,
+            (true, _) => Phase::Ask,
             (false, false) => Phase::Copy,
-            (false, true) if bytes <= MOST_FROZEN_BYTES => Phase::Freeze,
+            (false, true) if bytes <= MOST_FROZEN_BYTES => Phase::Ask,
             (false, true) => Phase::End(Failure::Fast),
         }
     }

@@ -23,6 +23,8 @@ pub enum Mutant {
     T09,
     /// Time goes on in slots that are frozen.
     T10,
+    /// What was copied to slots that are frozen is forgotten.
+    T11,
 }
 
 #[cfg(feature = "mutants")]

@@ -185,3 +185,42 @@ fn slots_of_a_move_whose_process_goes_are_written_to_again() {
         cluster.client(1).insist("GET key1");
     }
 }
+
+#[test]
+fn nothing_moves_nor_waits_while_a_third_partition_has_no_majority() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut cluster = Cluster::start((3, 2), 21_800, directory.path());
+    let mut client = cluster.client(3);
+    for number in 0..KEYS {
+        client.insist(&format!("SET key{number} {number}"));
+    }
+    let here = |client: &mut Client, number: u64| {
+        assert_eq!(
+            client.say(&format!("GET key{number}")),
+            Reply::from(number.to_string())
+        );
+    };
+    // One of the third is left, which orders nothing.
+    cluster.end(6);
+    let mut admin = cluster.client(1);
+    let mover = thread::spawn(move || admin.say("ROTA MOVE 2 0-999"));
+    while !mover.is_finished() {
+        // A key of the first, and one of the second.
+        here(&mut client, 1);
+        here(&mut client, 2);
+        thread::sleep(Duration::from_millis(20));
+    }
+    let silent =
+        "ERR a partition does not answer: slots stay where they are; 0 slots had moved before";
+    assert_eq!(
+        mover.join().expect("an answer"),
+        Reply::Error(silent.to_owned())
+    );
+    cluster.begin(6);
+    for number in 0..KEYS {
+        client.insist(&format!("GET key{number}"));
+    }
+    let moved = cluster.client(1).insist("ROTA MOVE 2 0-999");
+    assert_eq!(field(&moved, "slots"), 1_000);
+    (0..KEYS).for_each(|number| here(&mut client, number));
+}

@@ -206,7 +206,10 @@ mod tests {
             seen
         };
         let none = Vec::new();
-        assert_eq!(both(&mut left, &mut fresh, 2), (none.clone(), [(2, 9)].into()));
+        assert_eq!(
+            both(&mut left, &mut fresh, 2),
+            (none.clone(), [(2, 9)].into())
+        );
         assert_eq!(both(&mut left, &mut fresh, 3), (none, [(3, 10)].into()));
         let next = Vec::from([(4, 11)]);
         assert_eq!(both(&mut left, &mut fresh, 4), (next.clone(), next));

@@ -80,8 +80,34 @@ fn what_changes_faster_than_it_is_copied_is_not_frozen() {
         mover.looked(snapshot(&names, &large, round));
         copy(&mut mover);
     }
-    assert_eq!(mover.go_on(), Next::Order(Step::End((1, 1))));
+    // Nobody else knows of it.
+    let (of, to) = ((1, 1), Partition(2));
+    assert_eq!(mover.go_on(), Next::Order(Step::Forget { of, to }));
     mover.heard(Some(&Outcome::Done));
     mover.looked(snapshot(&names, &large, 9));
     assert_eq!(mover.go_on(), Next::Ended(Err(Failure::Fast)));
+}
+
+#[test]
+fn nothing_is_frozen_while_a_partition_does_not_answer() {
+    let names = names(3, 20);
+    let ask = |mover: &mut Mover| {
+        mover.looked(snapshot(&names, b"value", 1));
+        assert_eq!(copy(mover), 3);
+        mover.looked(snapshot(&names, b"value", 1));
+        assert_eq!(mover.go_on(), Next::Ask);
+    };
+    let of = (1, 1);
+    let mut lost = mover();
+    ask(&mut lost);
+    lost.answered(false);
+    let to = Partition(2);
+    assert_eq!(lost.go_on(), Next::Order(Step::Forget { of, to }));
+    let mut goes_on = mover();
+    ask(&mut goes_on);
+    goes_on.answered(true);
+    assert!(matches!(goes_on.go_on(), Next::Order(Step::Freeze(_))));
+    // What may be frozen has to be ended in all.
+    goes_on.heard(None);
+    assert_eq!(goes_on.go_on(), Next::Order(Step::End(of)));
 }

@@ -136,7 +136,7 @@ impl Gateway {
                     last = Instant::now();
                     report.add(&moved, frozen);
                 }
-                (Err(why), _) if last.elapsed() > TRIES => {
+                (Err(why), _) if why == Failure::Silent || last.elapsed() > TRIES => {
                     return Err(MoveError::Failed(why, report.moved));
                 }
                 (Err(why), frozen) => {
@@ -159,6 +159,7 @@ impl Gateway {
                     // It takes in the state of another replica.
                     None => sleep(PAUSE / 10).await,
                 },
+                Next::Ask => mover.answered(self.all_answer().await),
                 Next::Order(step) => {
                     let asked = Instant::now();
                     if mover.has_frozen() {
@@ -177,6 +178,23 @@ impl Gateway {
                 }
             }
         }
+    }
+
+    /// Whether each partition answers by itself, for its part.
+    async fn all_answer(&self) -> bool {
+        let map = self.maps.now();
+        for partition in map.partitions() {
+            let mut look = Batch {
+                stamp: now(),
+                operations: vec![Operation::Size(Some(partition))],
+                ..Batch::default()
+            };
+            if let Err(error) = self.order(&mut look).await {
+                tracing::warn!(%error, "slots do not move while a partition does not answer");
+                return false;
+            }
+        }
+        true
     }
 
     /// What became of a step: the same in all of its partitions; `None`: it is not known.
@@ -208,8 +226,8 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// A move that does not, and that is to be ended. `more`: not all processes do that at once.
-    pub(super) fn ended(&mut self, store: &Store, more: Duration) -> Option<MoveName> {
+    /// How a move ends that does not. `more`: not all processes do that at once.
+    pub(super) fn ended(&mut self, store: &Store, more: Duration) -> Option<Step> {
         let now = Instant::now();
         let frozen = store.frozen().map(|frozen| frozen.of);
         if self.frozen.map(|(of, _)| of) != frozen {
@@ -222,7 +240,13 @@ impl Watch {
         let is_over = |since: Instant, time: Duration| now - since > time + more;
         let frozen = self.frozen.filter(|(_, since)| is_over(*since, FROZEN));
         let aside = self.aside.filter(|(.., since)| is_over(*since, IDLE));
-        let ended = frozen.map(|(of, _)| of).or(aside.map(|(of, ..)| of));
+        let to = store.partition();
+        let ended = match (frozen, aside) {
+            (Some((of, _)), _) => Some(Step::End(of)),
+            // No other partition knows of it.
+            (None, Some((of, ..))) => Some(Step::Forget { of, to }),
+            (None, None) => None,
+        };
         if ended.is_some() {
             // If that is lost, it is said again.
             *self = Self::default();

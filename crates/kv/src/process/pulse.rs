@@ -75,10 +75,14 @@ impl Looked {
                 .orders
                 .give(self.ring, (self.giver, number), &marker(0));
         }
-        if let Some(of) = ended {
-            tracing::warn!(?of, "a move of slots does not go on: it is ended");
-            let end = Pack(vec![step_batch(Step::End(of), 0).encode()]).encode();
-            let _ = self.orders.give(self.global, (self.giver, number), &end);
+        if let Some(step) = ended {
+            tracing::warn!("a move of slots does not go on: it is ended");
+            let ring = match step {
+                Step::Forget { .. } => self.ring,
+                _ => self.global,
+            };
+            let end = Pack(vec![step_batch(step, 0).encode()]).encode();
+            let _ = self.orders.give(ring, (self.giver, number), &end);
         }
     }
 }

@@ -8,7 +8,6 @@ use super::batch::{Batch, Operation, Test};
 use super::look::{Fields, Room, found};
 use super::outcome::{Answer, Fault, Outcome};
 use super::state::Store;
-use super::step::Step;
 use super::value::{Entry, Value, field_bytes};
 use super::{MOST_FIELDS_BYTES, MOST_VALUE_BYTES};
 use crate::map::{Map, Partitions};
@@ -29,8 +28,8 @@ impl Batch<'_> {
                 Operation::Range { of: Some(of), .. } | Operation::Size(Some(of)) => {
                     to.insert(*of);
                 }
-                Operation::Step(Step::Copy { to: of, .. }) => {
-                    to.insert(*of);
+                Operation::Step(step) if let Some(only) = step.only_for() => {
+                    to.insert(only);
                 }
                 // They are of all.
                 Operation::Range { .. }

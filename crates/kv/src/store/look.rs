@@ -8,7 +8,6 @@ use super::batch::{Batch, Operation, Wanted};
 use super::outcome::{Answer, Fault, Found, Outcome};
 use super::pack::Pack;
 use super::state::Store;
-use super::step::Step;
 use super::value::{Entry, Value};
 use super::{LEAST_ANSWER_BYTES, MOST_ANSWER_BYTES, MOST_LOOKED, MOST_RANGE_BYTES};
 
@@ -172,8 +171,8 @@ impl Store {
         match operation {
             Operation::Key(key, _) => self.map.of_key(key) == self.me,
             Operation::Range { of, .. } | Operation::Size(of) => of.is_none_or(|of| of == self.me),
-            Operation::Step(Step::Copy { to, .. }) => *to == self.me,
-            Operation::Clear | Operation::Step(_) => true,
+            Operation::Step(step) => step.only_for().is_none_or(|only| only == self.me),
+            Operation::Clear => true,
         }
     }
 

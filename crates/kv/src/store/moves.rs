@@ -132,8 +132,9 @@ impl Store {
 
     pub(super) fn step(&mut self, step: &Step) -> Outcome {
         match step {
-            Step::Copy { of, to, at, keys } if *to == self.me => self.copy(*of, *at, keys),
-            Step::Copy { .. } => Outcome::Nothing,
+            step if step.only_for().is_some_and(|only| only != self.me) => Outcome::Nothing,
+            Step::Copy { of, at, keys, .. } => self.copy(*of, *at, keys),
+            Step::Forget { of, .. } => done(self.forget_aside(*of)),
             Step::Freeze(freeze) => done(self.freeze_slots(freeze)),
             Step::Give(of) => done(self.give(*of)),
             Step::End(of) => done(self.end(*of)),
@@ -203,6 +204,13 @@ impl Store {
         let aside = self.aside.take_if(|aside| aside.of == of);
         let frozen = self.frozen.take_if(|frozen| frozen.of == of);
         aside.is_some() || frozen.is_some()
+    }
+
+    /// What is frozen is not forgotten: whoever gives it believes that it is here.
+    fn forget_aside(&mut self, of: MoveName) -> bool {
+        let is_frozen = self.frozen.as_ref().is_some_and(|frozen| frozen.of == of);
+        let may = !is_frozen || mutants::on(Mutant::T11);
+        self.aside.take_if(|aside| may && aside.of == of).is_some()
     }
 
     fn remove_slot(&mut self, slot: u16) {

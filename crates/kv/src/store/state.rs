@@ -109,6 +109,11 @@ impl Store {
         }
     }
 
+    /// Which partition it is.
+    pub const fn partition(&self) -> Partition {
+        self.me
+    }
+
     /// Which partition has which keys.
     pub const fn map(&self) -> &Arc<Map> {
         &self.map

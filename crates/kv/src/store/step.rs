@@ -53,6 +53,13 @@ pub enum Step {
     Freeze(Freeze),
     /// In all partitions: they have another partition.
     Give(MoveName),
+    /// The partition that was to have them keeps nothing aside any more: they were not frozen.
+    Forget {
+        /// Of which move.
+        of: MoveName,
+        /// Whom it was for.
+        to: Partition,
+    },
     /// In all partitions: the move has ended, and nothing has moved if it was not given before.
     End(MoveName),
 }
@@ -121,6 +128,19 @@ impl Step {
                 out.push(if matches!(self, Self::Give(_)) { 2 } else { 3 });
                 put_name(out, *of);
             }
+            Self::Forget { of, to } => {
+                out.push(4);
+                put_name(out, *of);
+                out.extend(to.0.to_le_bytes());
+            }
+        }
+    }
+
+    /// The partition that it is for, if it is not for all.
+    pub(super) const fn only_for(&self) -> Option<Partition> {
+        match self {
+            Self::Copy { to, .. } | Self::Forget { to, .. } => Some(*to),
+            Self::Freeze(_) | Self::Give(_) | Self::End(_) => None,
         }
     }
 
@@ -142,6 +162,10 @@ impl Step {
             1 => Self::Freeze(Freeze::take(bytes)?),
             2 => Self::Give(take_name(bytes)?),
             3 => Self::End(take_name(bytes)?),
+            4 => Self::Forget {
+                of: take_name(bytes)?,
+                to: Partition(bytes.u16()?),
+            },
             _ => return None,
         })
     }

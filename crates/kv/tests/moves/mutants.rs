@@ -15,6 +15,7 @@ fn each_broken_version_is_found_out() {
         Mutant::T07,
         Mutant::T08,
         Mutant::T09,
+        Mutant::T11,
     ];
     for mutant in all {
         set(Some(mutant));

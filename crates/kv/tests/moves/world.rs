@@ -429,6 +429,7 @@ impl World {
             Next::Look => moving
                 .mover
                 .looked(self.replicas[moving.at].store.snapshot()),
+            Next::Ask => moving.mover.answered(self.random.below(50) > 0),
             Next::Order(step) => {
                 let stamp = moving.mover.stamp().max(self.now);
                 match self.random.below(100) {
@@ -464,8 +465,12 @@ impl World {
         let frozen = store.frozen().map(|frozen| frozen.of);
         let of = frozen.or(store.aside().map(|(of, _)| of));
         let Some(of) = of else { return };
-        let stamp = self.now;
-        self.step_of(Step::End(of), stamp);
+        let (stamp, to) = (self.now, self.replicas[at].partition);
+        let step = match frozen {
+            Some(_) => Step::End(of),
+            None => Step::Forget { of, to },
+        };
+        self.step_of(step, stamp);
     }
 
     fn step(&mut self) {
