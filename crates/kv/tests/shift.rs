@@ -224,3 +224,37 @@ fn nothing_moves_nor_waits_while_a_third_partition_has_no_majority() {
     assert_eq!(field(&moved, "slots"), 1_000);
     (0..KEYS).for_each(|number| here(&mut client, number));
 }
+
+/// What it knows of slots is old when it begins, and it takes a while until its replica has what the others have.
+#[test]
+fn who_comes_back_behind_moves_sends_nobody_by_an_old_map() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut cluster = Cluster::start((2, 3), 21_900, directory.path());
+    let mut client = cluster.client(1);
+    for number in 0..KEYS {
+        client.insist(&format!("SET key{number} 0"));
+    }
+    let value = "x".repeat(50_000);
+    for round in 0..3 {
+        cluster.end(3);
+        let (from, to) = if round % 2 == 0 { (1, 2) } else { (4, 1) };
+        let moved = cluster
+            .client(from)
+            .insist(&format!("ROTA MOVE {to} 0-8191"));
+        assert_eq!(field(&moved, "slots"), 8_192, "{moved:?}");
+        for number in 0..400 {
+            client.insist(&format!("SET large{number} {value}"));
+        }
+        cluster.begin(3);
+        let (mut plain, began) = (cluster.client(3), Instant::now());
+        let at = cluster.cluster_client(3);
+        let mut guided = Guided { at };
+        for number in 0..KEYS {
+            let expected = Reply::Integer(2 * round + 1);
+            assert_eq!(plain.say(&format!("INCR key{number}")), expected);
+            let expected = Reply::Integer(2 * round + 2);
+            assert_eq!(guided.say(&format!("INCR key{number}")), expected);
+        }
+        println!("round {round}: {:?}", began.elapsed());
+    }
+}

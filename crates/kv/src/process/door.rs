@@ -21,6 +21,7 @@ use super::frame::{Ask, Failed, Health, Tell};
 use super::lane::{Item, Lane, Said, Teller};
 use super::link::{SILENCE, say};
 use super::lock;
+use super::maps::Maps;
 use crate::map::{Partition, Partitions};
 use crate::outlook::Signal;
 use crate::store::{Answered, Store};
@@ -44,6 +45,7 @@ pub(super) struct Room {
     /// The ring of the own partition.
     pub(super) ring: Rank,
     pub(super) desk: Arc<Desk>,
+    pub(super) maps: Arc<Maps>,
     pub(super) is_full: Arc<AtomicBool>,
     /// What is only looked at.
     pub(super) looks: Arc<Lane>,
@@ -161,6 +163,7 @@ impl Room {
         let health = Health {
             is_full: self.is_full.load(SeqCst),
             is_open: self.orders.is_open(),
+            epoch: self.maps.own().epoch(),
         };
         Tell::Signal(*lock(&news.signal), health)
     }
@@ -191,6 +194,11 @@ impl Room {
                     }
                 }
                 Some(Ask::Look(id, pack)) => self.look(id, pack, way),
+                Some(Ask::Map(id)) => {
+                    let mut map = Vec::new();
+                    self.maps.own().encode(&mut map);
+                    say_parts(id, map.into(), way);
+                }
                 Some(Ask::Await(id, of)) => waits.wait(id, of, (way, &self.desk)),
                 None => return Err(io::ErrorKind::InvalidData.into()),
             }

@@ -19,6 +19,8 @@ pub(super) enum Ask {
     Await(u64, (u64, u64)),
     /// Batches that only look are to be answered under this number, as the partition is when all is done that was ordered before.
     Look(u64, Bytes),
+    /// Which partition has which slots, as the replica knows, is wanted under this number.
+    Map(u64),
 }
 
 /// What is told.
@@ -41,6 +43,8 @@ pub(super) struct Health {
     pub(super) is_full: bool,
     /// It takes commands: it does not get another one's state just now.
     pub(super) is_open: bool,
+    /// The epoch of its map of slots.
+    pub(super) epoch: u64,
 }
 
 /// Why there is no answer.
@@ -93,6 +97,10 @@ impl Ask {
                 numbers(&mut out, &[*id]);
                 out.extend_from_slice(pack);
             }
+            Self::Map(id) => {
+                out.push(4);
+                numbers(&mut out, &[*id]);
+            }
         }
         out
     }
@@ -111,6 +119,7 @@ impl Ask {
                 let id = bytes.u64()?;
                 Self::Look(id, Bytes::copy_from_slice(std::mem::take(&mut bytes.0)))
             }
+            4 => Self::Map(bytes.u64()?),
             _ => return None,
         };
         bytes.0.is_empty().then_some(ask)
@@ -136,6 +145,7 @@ impl Tell {
                 out.push(0);
                 put_signal(&mut out, *signal);
                 out.extend([health.is_full, health.is_open].map(u8::from));
+                numbers(&mut out, &[health.epoch]);
             }
             Self::Part(id, answer) | Self::Answer(id, answer) => {
                 out.push(if matches!(self, Self::Part(..)) { 3 } else { 1 });
@@ -159,6 +169,7 @@ impl Tell {
                 let health = Health {
                     is_full: bytes.flag()?,
                     is_open: bytes.flag()?,
+                    epoch: bytes.u64()?,
                 };
                 Self::Signal(signal, health)
             }
@@ -202,6 +213,8 @@ mod tests {
             Ask::Alive,
             Ask::Give(7, (8, 9), Bytes::from_static(b"set")),
             Ask::Await(7, (8, 9)),
+            Ask::Look(7, Bytes::from_static(b"look")),
+            Ask::Map(7),
         ];
         for ask in asks {
             assert_eq!(Ask::decode(&ask.encode()), Some(ask));
@@ -212,6 +225,7 @@ mod tests {
                 Health {
                     is_full: true,
                     is_open: false,
+                    epoch: 9,
                 },
             ),
             Tell::Part(5, Bytes::from_static(b"some")),

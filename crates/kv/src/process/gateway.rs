@@ -104,7 +104,7 @@ pub(super) struct Gateway {
     pub(super) last: AtomicU64,
     pub(super) desk: Arc<Desk>,
     pub(super) links: BTreeMap<NodeId, Link>,
-    /// The processes that have each other partition, the one first that is asked first.
+    /// The other processes of each partition, the one first that is asked first.
     pub(super) others: BTreeMap<Partition, Vec<NodeId>>,
     pub(super) lanes: BTreeMap<Route, Arc<Lane>>,
     pub(super) patience: Duration,
@@ -127,7 +127,12 @@ impl Gateway {
         loop {
             let map = self.maps.now();
             batch.epoch = map.epoch();
-            match self.order_by(&map, batch, until).await {
+            let ordered = self.order_by(&map, batch, until).await;
+            if ordered == Err(OrderError::Moving) {
+                let epochs = self.links.values().map(|link| link.health().epoch);
+                self.maps.newest(epochs.max().unwrap_or(0));
+            }
+            match ordered {
                 // It is soon known who has its slots. Who waits long takes little of the rings, which those need who move them; and what there is no
                 // time for any more is not given again, since nobody would know whether it was done.
                 Err(OrderError::Moving) if Instant::now() + self.patience / 4 < until => {
@@ -177,7 +182,7 @@ impl Gateway {
     fn route(&self, batch: &Batch<'_>, to: &Partitions) -> Result<Option<Route>, OrderError> {
         Ok(Some(match (to.len(), to.first()) {
             (0, _) | (_, None) => return Ok(None),
-            (1, Some(only)) => match (*only == self.own, batch.only_looks()) {
+            (1, Some(only)) => match (!self.is_elsewhere(*only), batch.only_looks()) {
                 (true, true) => Route::Look,
                 (true, false) => Route::Own,
                 (false, true) => Route::LookAt(*only),
@@ -231,9 +236,22 @@ impl Gateway {
         (self.giver, self.last.fetch_add(1, SeqCst) + 1)
     }
 
-    /// Whether a process is there.
-    pub(super) fn is_up(&self, node: NodeId) -> bool {
-        self.links.get(&node).is_none_or(Link::is_up)
+    /// Whether a process is there, and its replica takes commands.
+    pub(super) fn is_open(&self, node: NodeId) -> bool {
+        match self.links.get(&node) {
+            None => self.orders.is_open(),
+            Some(link) => link.is_up() && link.health().is_open,
+        }
+    }
+
+    /// Whether another process is to be asked for a partition: one that has it too, where the replica here gets the state of another one.
+    pub(super) fn is_elsewhere(&self, partition: Partition) -> bool {
+        partition != self.own
+            || !self.orders.is_open()
+                && self
+                    .others
+                    .get(&partition)
+                    .is_some_and(|nodes| nodes.iter().any(|node| self.is_open(*node)))
     }
 
     /// The process that is asked for a partition: the first one that is there and takes commands, from a place among them on; or else that is there.
@@ -249,13 +267,12 @@ impl Gateway {
     }
 
     pub(super) fn is_full(&self, partition: Partition) -> bool {
-        match self.others.get(&partition) {
-            None => self.is_full.load(SeqCst),
-            Some(nodes) => {
-                let mut links = nodes.iter().filter_map(|node| self.links.get(node));
-                links.any(|link| link.health().is_full)
-            }
+        if partition == self.own {
+            return self.is_full.load(SeqCst);
         }
+        let nodes = self.others.get(&partition).into_iter().flatten();
+        let mut links = nodes.filter_map(|node| self.links.get(node));
+        links.any(|link| link.health().is_full)
     }
 }
 

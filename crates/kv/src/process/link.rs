@@ -9,13 +9,15 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use bytes::Bytes;
+use rota_core::bytes::Reader;
 use rota_core::contract::{NodeId, Process};
 use rota_net::{Hearing, KeyRing, Saying, Talk};
 
 use super::desk::Desk;
 use super::frame::{Ask, Failed, Health, Tell};
 use super::lock;
-use crate::map::Partition;
+use super::maps::Maps;
+use crate::map::{Map, Partition};
 
 /// A process that says nothing for so long is gone.
 pub(super) const SILENCE: Duration = Duration::from_secs(2);
@@ -55,6 +57,7 @@ struct Inner {
     own: (Process, u32),
     keys: Option<KeyRing>,
     desk: Arc<Desk>,
+    maps: Arc<Maps>,
     /// What is asked goes there, while there is a connection.
     queue: Mutex<Option<SyncSender<Ask>>>,
     pending: Mutex<HashMap<u64, Then>>,
@@ -75,13 +78,14 @@ impl Link {
         other: Other,
         own: (Process, u32),
         keys: Option<KeyRing>,
-        desk: Arc<Desk>,
+        (desk, maps): (Arc<Desk>, Arc<Maps>),
     ) -> std::io::Result<Self> {
         let inner = Arc::new(Inner {
             other,
             own,
             keys,
             desk,
+            maps,
             queue: Mutex::new(None),
             pending: Mutex::new(HashMap::new()),
             last: AtomicU64::new(0),
@@ -113,20 +117,7 @@ impl Link {
         ask: impl FnOnce(u64) -> Ask,
         then: impl FnOnce(Told) + Send + 'static,
     ) -> u64 {
-        let id = self.inner.last.fetch_add(1, SeqCst) + 1;
-        let queue = lock(&self.inner.queue);
-        let Some(way) = &*queue else {
-            drop(queue);
-            then(Err(Lost::Down));
-            return id;
-        };
-        lock(&self.inner.pending).insert(id, Box::new(then));
-        let is_said = way.try_send(ask(id)).is_ok();
-        drop(queue);
-        if !is_said {
-            self.inner.answer(id, Err(Lost::Failed(Failed::Busy)));
-        }
-        id
+        self.inner.ask(ask, then)
     }
 
     /// Nobody waits for this any more.
@@ -146,6 +137,34 @@ impl Drop for Link {
 }
 
 impl Inner {
+    fn ask(&self, ask: impl FnOnce(u64) -> Ask, then: impl FnOnce(Told) + Send + 'static) -> u64 {
+        let id = self.last.fetch_add(1, SeqCst) + 1;
+        let queue = lock(&self.queue);
+        let Some(way) = &*queue else {
+            drop(queue);
+            then(Err(Lost::Down));
+            return id;
+        };
+        lock(&self.pending).insert(id, Box::new(then));
+        let is_said = way.try_send(ask(id)).is_ok();
+        drop(queue);
+        if !is_said {
+            self.answer(id, Err(Lost::Failed(Failed::Busy)));
+        }
+        id
+    }
+
+    /// The other process knows of a later epoch: which slots moved?
+    fn ask_for_map(&self) {
+        let (maps, node) = (Arc::clone(&self.maps), self.other.node);
+        self.ask(Ask::Map, move |told| {
+            let map = told.ok().and_then(|bytes| Map::decode(&mut Reader(&bytes)));
+            if map.is_some_and(|map| !maps.hear(map)) {
+                tracing::error!(%node, "another process began with other slots of partitions");
+            }
+        });
+    }
+
     fn answer(&self, id: u64, told: Told) {
         let then = lock(&self.pending).remove(&id);
         if let Some(then) = then {
@@ -204,6 +223,9 @@ impl Inner {
             match Tell::decode(&heard) {
                 Some(Tell::Signal(signal, health)) => {
                     *lock(&self.health) = health;
+                    if self.maps.is_behind(health.epoch) {
+                        self.ask_for_map();
+                    }
                     let (node, partition) = (self.other.node, self.other.partition);
                     self.desk.on_signal(node, partition, signal);
                 }
@@ -276,6 +298,8 @@ mod tests {
             }
         });
         let all: Partitions = [1, 2].map(Partition).into();
+        let map = Map::even(&[1, 2].map(Partition)).expect("two");
+        let maps = Arc::new(Maps::new(map));
         let desk = Arc::new(Desk::new(Partition(1), all, SILENCE));
         for round in 0..200 {
             let other = Other {
@@ -283,7 +307,12 @@ mod tests {
                 partition: Partition(2),
                 address,
             };
-            let link = Link::open(other, (process(1), 7), None, Arc::clone(&desk));
+            let link = Link::open(
+                other,
+                (process(1), 7),
+                None,
+                (Arc::clone(&desk), Arc::clone(&maps)),
+            );
             let link = link.expect("a thread");
             thread::sleep(Duration::from_micros(round % 20 * 50));
             let (ended, ends) = mpsc::channel();

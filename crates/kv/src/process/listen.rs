@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rota_core::contract::NodeId;
 use rota_net::Complaints;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
@@ -89,9 +90,7 @@ impl Server {
 
     fn look(&self) -> View {
         let node = |node: &NodeView| NodeView {
-            is_up: node.node == self.me
-                || rota_core::contract::NodeId::new(node.node)
-                    .is_some_and(|node| self.gateway.is_up(node)),
+            is_up: NodeId::new(node.node).is_some_and(|node| self.gateway.is_open(node)),
             ..node.clone()
         };
         View {

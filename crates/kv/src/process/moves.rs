@@ -109,7 +109,7 @@ impl Gateway {
         to: Partition,
     ) -> Result<Report, MoveError> {
         let _turn = Turn::take(&self.is_moving).ok_or(MoveError::Busy)?;
-        let map = self.maps.now();
+        let map = self.maps.own();
         if !map.partitions().contains(&to) {
             return Err(MoveError::Partition(to));
         }
@@ -121,7 +121,7 @@ impl Gateway {
         let (began, mut report) = (Instant::now(), Report::default());
         let mut last = began;
         loop {
-            let map = self.maps.now();
+            let map = self.maps.own();
             let is_left = |slot: &u16| map.of_slot(*slot) == self.own && to != self.own;
             let left: Slots = slots.iter().filter(is_left).collect();
             if left.is_empty() {

@@ -223,7 +223,9 @@ impl Gateway {
             return fail(items, &error);
         }
         // All are asked at once.
-        let others = to.iter().filter(|partition| **partition != self.own);
+        let is_here = to.contains(&self.own) && !self.is_elsewhere(self.own);
+        let is_asked = |partition: &&Partition| !is_here || **partition != self.own;
+        let others = to.iter().filter(is_asked);
         let asked: Vec<(Partition, Option<Question<'_>>)> = others
             .map(|partition| (*partition, self.ask(of, *partition, 0)))
             .collect();
@@ -232,7 +234,7 @@ impl Gateway {
             let answers = self.awaited(of, (partition, asked), until).await;
             said.insert(partition, answers);
         }
-        if to.contains(&self.own) {
+        if is_here {
             said.insert(self.own, self.heard(heard, until).await);
         }
         drop(waiting);

@@ -219,6 +219,7 @@ impl Begins<'_> {
             orders: self.replica.orders(),
             ring: self.ring(),
             desk: Arc::clone(&self.desk),
+            maps: Arc::clone(&self.maps),
             is_full: Arc::clone(&self.is_full),
             looks: Arc::clone(&self.looks),
             partition: Partition(self.process.partition),
@@ -238,7 +239,8 @@ impl Begins<'_> {
                 partition: Partition(process.partition),
                 address: self.at(process, process.link_port)?,
             };
-            let link = Link::open(other, self.own(), self.keys()?, Arc::clone(&self.desk));
+            let knows = (Arc::clone(&self.desk), Arc::clone(&self.maps));
+            let link = Link::open(other, self.own(), self.keys()?, knows);
             links.insert(
                 node,
                 link.map_err(|error| StartError::System("a thread", error))?,
@@ -252,9 +254,7 @@ impl Begins<'_> {
         let mut others: BTreeMap<Partition, Vec<NodeId>> = BTreeMap::new();
         for (process, node) in self.others() {
             let partition = Partition(process.partition);
-            if partition != own {
-                others.entry(partition).or_default().push(node);
-            }
+            others.entry(partition).or_default().push(node);
         }
         // Each process asks another one first.
         for nodes in others.values_mut() {

@@ -15,7 +15,7 @@ pub struct NodeView {
     pub host: String,
     /// See above.
     pub port: u16,
-    /// Whether it is there, as far as this process knows.
+    /// Whether it is there and takes commands, as far as this process knows.
     pub is_up: bool,
 }
 
