@@ -22,6 +22,7 @@ use super::lane::{Item, Lane, Said, Teller};
 use super::link::{SILENCE, say};
 use super::lock;
 use super::maps::Maps;
+use super::ready::Ready;
 use crate::map::{Partition, Partitions};
 use crate::outlook::Signal;
 use crate::store::{Answered, Store};
@@ -44,8 +45,11 @@ pub(super) struct Room {
     pub(super) orders: Orders<Store>,
     /// The ring of the own partition.
     pub(super) ring: Rank,
+    /// That of all.
+    pub(super) global: Rank,
     pub(super) desk: Arc<Desk>,
     pub(super) maps: Arc<Maps>,
+    pub(super) ready: Arc<Ready>,
     pub(super) is_full: Arc<AtomicBool>,
     /// What is only looked at.
     pub(super) looks: Arc<Lane>,
@@ -162,7 +166,7 @@ impl Room {
         news.is_due.store(false, SeqCst);
         let health = Health {
             is_full: self.is_full.load(SeqCst),
-            is_open: self.orders.is_open(),
+            is_open: self.ready.is_open(),
             epoch: self.maps.own().epoch(),
         };
         Tell::Signal(*lock(&news.signal), health)
@@ -178,6 +182,20 @@ impl Room {
         });
     }
 
+    /// It is ordered, and answered.
+    fn give(
+        &self,
+        id: u64,
+        (ring, of, command): (Rank, (u64, u64), &[u8]),
+        (waits, way): (&Waits, &SyncSender<Out>),
+    ) {
+        waits.wait(id, of, (way, &self.desk));
+        if let Err(error) = self.orders.give(ring, of, command) {
+            waits.give_up(id);
+            let _ = way.try_send(Out::Tell(Tell::Failed(id, error.into())));
+        }
+    }
+
     fn hear(&self, mut hearing: Hearing, way: &SyncSender<Out>) -> io::Result<()> {
         let waits = Waits {
             orders: self.orders.clone(),
@@ -187,11 +205,10 @@ impl Room {
             match Ask::decode(&hearing.hear()?) {
                 Some(Ask::Alive) => {}
                 Some(Ask::Give(id, of, command)) => {
-                    waits.wait(id, of, (way, &self.desk));
-                    if let Err(error) = self.orders.give(self.ring, of, &command) {
-                        waits.give_up(id);
-                        let _ = way.try_send(Out::Tell(Tell::Failed(id, error.into())));
-                    }
+                    self.give(id, (self.ring, of, &command), (&waits, way));
+                }
+                Some(Ask::GiveToAll(id, of, command)) => {
+                    self.give(id, (self.global, of, &command), (&waits, way));
                 }
                 Some(Ask::Look(id, pack)) => self.look(id, pack, way),
                 Some(Ask::Map(id)) => {

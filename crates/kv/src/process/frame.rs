@@ -15,6 +15,8 @@ pub(super) enum Ask {
     Alive,
     /// A command of the partition is to be ordered, and answered under this number.
     Give(u64, (u64, u64), Bytes),
+    /// The same of a command of several partitions, which this process's is one of.
+    GiveToAll(u64, (u64, u64), Bytes),
     /// The answer to a command that is ordered for all is wanted under this number.
     Await(u64, (u64, u64)),
     /// Batches that only look are to be answered under this number, as the partition is when all is done that was ordered before.
@@ -83,8 +85,8 @@ impl Ask {
         let mut out = Vec::new();
         match self {
             Self::Alive => out.push(0),
-            Self::Give(id, of, command) => {
-                out.push(1);
+            Self::Give(id, of, command) | Self::GiveToAll(id, of, command) => {
+                out.push(if matches!(self, Self::Give(..)) { 1 } else { 5 });
                 numbers(&mut out, &[*id, of.0, of.1]);
                 out.extend_from_slice(command);
             }
@@ -109,10 +111,13 @@ impl Ask {
         let mut bytes = Reader(bytes);
         let ask = match bytes.byte()? {
             0 => Self::Alive,
-            1 => {
+            kind @ (1 | 5) => {
                 let (id, of) = (bytes.u64()?, pair(&mut bytes)?);
-                let command = std::mem::take(&mut bytes.0);
-                Self::Give(id, of, Bytes::copy_from_slice(command))
+                let command = Bytes::copy_from_slice(std::mem::take(&mut bytes.0));
+                match kind {
+                    1 => Self::Give(id, of, command),
+                    _ => Self::GiveToAll(id, of, command),
+                }
             }
             2 => Self::Await(bytes.u64()?, pair(&mut bytes)?),
             3 => {
@@ -215,6 +220,7 @@ mod tests {
             Ask::Await(7, (8, 9)),
             Ask::Look(7, Bytes::from_static(b"look")),
             Ask::Map(7),
+            Ask::GiveToAll(7, (8, 9), Bytes::from_static(b"set")),
         ];
         for ask in asks {
             assert_eq!(Ask::decode(&ask.encode()), Some(ask));

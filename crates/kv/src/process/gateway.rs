@@ -18,6 +18,7 @@ use super::lane::{Item, Lane, Teller};
 use super::link::Link;
 use super::maps::Maps;
 use super::order::PAUSE;
+use super::ready::Ready;
 use super::times::Times;
 use crate::map::{Map, Partition, Partitions};
 use crate::store::{Answer, Batch, MOST_BATCH_BYTES, MOST_OPERATIONS, Outcome, Pack, Store};
@@ -100,6 +101,7 @@ pub(super) struct Gateway {
     pub(super) global: Rank,
     pub(super) maps: Arc<Maps>,
     pub(super) orders: Orders<Store>,
+    pub(super) ready: Arc<Ready>,
     pub(super) giver: u64,
     pub(super) last: AtomicU64,
     pub(super) desk: Arc<Desk>,
@@ -239,15 +241,15 @@ impl Gateway {
     /// Whether a process is there, and its replica takes commands.
     pub(super) fn is_open(&self, node: NodeId) -> bool {
         match self.links.get(&node) {
-            None => self.orders.is_open(),
+            None => self.ready.is_open(),
             Some(link) => link.is_up() && link.health().is_open,
         }
     }
 
-    /// Whether another process is to be asked for a partition: one that has it too, where the replica here gets the state of another one.
+    /// Whether another process is to be asked for a partition: one that has it too, where the replica here has not caught up.
     pub(super) fn is_elsewhere(&self, partition: Partition) -> bool {
         partition != self.own
-            || !self.orders.is_open()
+            || !self.ready.is_open()
                 && self
                     .others
                     .get(&partition)

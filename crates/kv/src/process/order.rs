@@ -91,12 +91,16 @@ impl Gateway {
             Route::Other(partition) => {
                 let bytes = pack(&items);
                 let ask = |id| Ask::Give(id, of, bytes.clone());
-                (partition, self.there(ask, (partition, permit), until).await)
+                let said = self.there(ask, partition, until).await;
+                drop(permit);
+                (partition, said)
             }
             Route::LookAt(partition) => {
                 let bytes = pack(&items);
                 let ask = |id| Ask::Look(id, bytes.clone());
-                (partition, self.there(ask, (partition, permit), until).await)
+                let said = self.there(ask, partition, until).await;
+                drop(permit);
+                (partition, said)
             }
         };
         deal_out(items, &BTreeMap::from([(partition, said)]));
@@ -162,13 +166,8 @@ impl Gateway {
         }
     }
 
-    /// In another partition alone.
-    async fn there(
-        &self,
-        ask: impl Fn(u64) -> Ask,
-        (partition, _permit): (Partition, Permit),
-        until: Instant,
-    ) -> Said {
+    /// By another process, which answers for its partition.
+    async fn there(&self, ask: impl Fn(u64) -> Ask, partition: Partition, until: Instant) -> Said {
         let is_look = matches!(ask(0), Ask::Look(..));
         let unknown = || OrderError::Unknown(Partitions::from([partition]));
         let mut from = 0;
@@ -205,7 +204,7 @@ impl Gateway {
     async fn everywhere(
         &self,
         of: (u64, u64),
-        (items, bytes): (Vec<Item>, &[u8]),
+        (items, bytes): (Vec<Item>, &Bytes),
         (permit, until): (Permit, Instant),
     ) {
         // All of it is of the same partitions.
@@ -219,26 +218,54 @@ impl Gateway {
             return fail(items, &OrderError::NoReplica(*away));
         }
         let (heard, waiting) = self.wait_here(of, permit);
-        if let Err(error) = self.give(self.global, of, bytes, until).await {
-            return fail(items, &error);
-        }
+        let mut said = match self.give_to_all(of, (&to, bytes), until).await {
+            Ok(said) => said,
+            Err(error) => return fail(items, &error),
+        };
         // All are asked at once.
         let is_here = to.contains(&self.own) && !self.is_elsewhere(self.own);
-        let is_asked = |partition: &&Partition| !is_here || **partition != self.own;
+        let is_asked = |partition: &&Partition| {
+            let waits_here = is_here && **partition == self.own;
+            !waits_here && !said.contains_key(*partition)
+        };
         let others = to.iter().filter(is_asked);
         let asked: Vec<(Partition, Option<Question<'_>>)> = others
             .map(|partition| (*partition, self.ask(of, *partition, 0)))
             .collect();
-        let mut said = BTreeMap::new();
         for (partition, asked) in asked {
             let answers = self.awaited(of, (partition, asked), until).await;
             said.insert(partition, answers);
         }
-        if is_here {
+        if is_here && !said.contains_key(&self.own) {
             said.insert(self.own, self.heard(heard, until).await);
         }
         drop(waiting);
         deal_out(items, &said);
+    }
+
+    /// In the ring of all: where the replica here has not caught up by another process, which answers for its partition.
+    async fn give_to_all(
+        &self,
+        of: (u64, u64),
+        (to, bytes): (&Partitions, &Bytes),
+        until: Instant,
+    ) -> Result<BTreeMap<Partition, Said>, OrderError> {
+        let mut others = to.iter().filter(|partition| self.is_elsewhere(**partition));
+        let is_open = |of: &&Partition| {
+            self.of(**of, 0)
+                .is_some_and(|(link, _)| link.health().is_open)
+        };
+        match others.find(is_open).filter(|_| !self.ready.is_open()) {
+            None => {
+                self.give(self.global, of, bytes, until).await?;
+                Ok(BTreeMap::new())
+            }
+            Some(first) => {
+                let ask = |id| Ask::GiveToAll(id, of, bytes.clone());
+                let said = self.there(ask, *first, until).await?;
+                Ok(BTreeMap::from([(*first, Ok(said))]))
+            }
+        }
     }
 
     fn ask(&self, of: (u64, u64), partition: Partition, from: usize) -> Option<Question<'_>> {

@@ -1,4 +1,4 @@
-//! What a process looks at again and again: whether its partition has room, whether keys have come to their ends that nobody asks for, and whether a
+//! What a process looks at again and again: whether its replica has caught up, whether its partition has room, whether keys have come to their ends that nobody asks for, and whether a
 //! move of slots goes on.
 
 use std::io;
@@ -13,6 +13,7 @@ use rota_replica::Orders;
 use super::looks::marker;
 use super::moves::{Watch, step_batch};
 use super::now;
+use super::ready::{Given, Ready};
 use crate::store::{Pack, Step, Store};
 
 /// How often.
@@ -31,6 +32,7 @@ pub(super) struct Looked {
     /// A partition with so many bytes has no room.
     pub(super) most_bytes: u64,
     pub(super) is_full: Arc<AtomicBool>,
+    pub(super) ready: Arc<Ready>,
 }
 
 /// See the module's page. Dropping it ends it.
@@ -44,12 +46,12 @@ impl Pulse {
         let stop = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&stop);
         let run = move || {
-            let mut watch = Watch::default();
+            let (mut watch, mut given) = (Watch::default(), None);
             for number in 1.. {
                 if ends.load(SeqCst) {
                     return;
                 }
-                looked.look(number, &mut watch);
+                looked.look(number, (&mut watch, &mut given));
                 thread::sleep(LOOK);
             }
         };
@@ -62,7 +64,10 @@ impl Pulse {
 }
 
 impl Looked {
-    fn look(&self, number: u64, watch: &mut Watch) {
+    fn look(&self, number: u64, (watch, given): (&mut Watch, &mut Option<Given>)) {
+        // Names of their own.
+        let of = (self.giver, number | 1 << 63);
+        self.ready.look(self.ring, of, given);
         let look = |store: &Store| {
             let ended = watch.ended(store, self.waits);
             (store.bytes() as u64, store.has_ended(now()), ended)

@@ -23,6 +23,7 @@ use super::local::Local;
 use super::maps::Maps;
 use super::metrics::{self, Of};
 use super::pulse::{Looked, Pulse};
+use super::ready::Ready;
 use super::sealed::{SealError, Sealer};
 use super::times::Times;
 use super::walks::Walks;
@@ -111,6 +112,7 @@ impl Kv {
             node,
             desk,
             maps,
+            ready: Arc::new(Ready::new(replica.orders())),
             replica: Arc::clone(&replica),
             is_full: Arc::clone(&is_full),
             looks: Arc::default(),
@@ -125,6 +127,7 @@ impl Kv {
             giver: drawn()?,
             most_bytes: server.most_bytes,
             is_full,
+            ready: Arc::clone(&begins.ready),
         };
         let pulse = Pulse::start(looked);
         let pulse = pulse.map_err(|error| StartError::System("a thread", error))?;
@@ -168,6 +171,7 @@ struct Begins<'a> {
     desk: Arc<Desk>,
     maps: Arc<Maps>,
     replica: Arc<Replica<Store>>,
+    ready: Arc<Ready>,
     is_full: Arc<AtomicBool>,
     looks: Arc<Lane>,
 }
@@ -218,8 +222,10 @@ impl Begins<'_> {
             others: self.others().map(|(_, node)| node).collect::<BTreeSet<_>>(),
             orders: self.replica.orders(),
             ring: self.ring(),
+            global: Rank(self.config.kv.global_ring),
             desk: Arc::clone(&self.desk),
             maps: Arc::clone(&self.maps),
+            ready: Arc::clone(&self.ready),
             is_full: Arc::clone(&self.is_full),
             looks: Arc::clone(&self.looks),
             partition: Partition(self.process.partition),
@@ -272,6 +278,7 @@ impl Begins<'_> {
             ring: self.ring(),
             global: Rank(self.config.kv.global_ring),
             maps: Arc::clone(&self.maps),
+            ready: Arc::clone(&self.ready),
             orders: self.replica.orders(),
             giver: drawn()?,
             last: AtomicU64::new(0),

@@ -1,11 +1,13 @@
 //! Processes of a store on this host, for tests.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::path::Path;
 
 use rota_core::contract::NodeId;
 use rota_kv::{Kv, KvConfig};
 use rota_node::VoteStorage;
+use rota_replica::ReplicaStatus;
 
 use super::common::{Client, tcp};
 
@@ -22,6 +24,22 @@ impl Cluster {
     /// So many partitions with so many replicas each.
     pub fn start(of: (u16, u16), port: u16, directory: &Path) -> Self {
         let config = KvConfig::loopback(of, port, (directory, VoteStorage::Async));
+        Self::begin_all(config, directory)
+    }
+
+    /// Rings that keep no more messages than these for those who are away, if others have states behind them.
+    #[allow(dead_code, reason = "not all tests have them")]
+    pub fn with_short_memory(of: (u16, u16), port: u16, directory: &Path) -> Self {
+        let mut config = KvConfig::loopback(of, port, (directory, VoteStorage::Memory));
+        for ring in &mut config.rings.rings {
+            let paxos = ring.paxos.get_or_insert_default();
+            paxos.kept_instances = NonZeroU64::new(400);
+        }
+        Self::begin_all(config, directory)
+    }
+
+    fn begin_all(config: KvConfig, directory: &Path) -> Self {
+        let count = config.kv.process.len() as u16;
         for name in ["votes", "states"] {
             std::fs::create_dir_all(directory.join(name)).expect("it is ours");
         }
@@ -29,7 +47,7 @@ impl Cluster {
             config,
             processes: Vec::new(),
         };
-        for number in 1..=of.0 * of.1 {
+        for number in 1..=count {
             cluster.processes.push(None);
             cluster.begin(number);
         }
@@ -43,6 +61,12 @@ impl Cluster {
 
     pub fn end(&mut self, number: u16) {
         self.processes[usize::from(number) - 1] = None;
+    }
+
+    #[allow(dead_code, reason = "not all tests look at it")]
+    pub fn status(&self, number: u16) -> ReplicaStatus {
+        let process = self.processes[usize::from(number) - 1].as_ref();
+        process.expect("it runs").status()
     }
 
     /// A client that knows one server.
