@@ -91,6 +91,13 @@ impl Desk {
         self.change(|outlook| outlook.on_signal(node, partition, signal));
     }
 
+    /// What is told beside how far this replica is has changed.
+    pub(super) fn tell_again(&self) {
+        let inner = self.lock();
+        let own = inner.outlook.own();
+        inner.listeners.values().for_each(|listener| listener(own));
+    }
+
     fn change(&self, change: impl FnOnce(&mut Outlook)) {
         let mut inner = self.lock();
         let before = inner.outlook.own();

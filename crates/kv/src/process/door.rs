@@ -139,8 +139,9 @@ impl Room {
         let listening = self.listen(&way, &news);
         let room = Arc::clone(self);
         let encode = move |out: &Out| match out {
-            Out::Tell(tell) => tell.encode(),
-            Out::News => room.signal(&news).encode(),
+            Out::Tell(tell) => vec![tell.encode()],
+            Out::Answer(id, answer) => in_parts(*id, answer.clone()),
+            Out::News => vec![room.signal(&news).encode()],
         };
         let says = thread::Builder::new().name("rota-kv-tell".to_owned());
         let says = says.spawn(move || say(saying, &queue, || Out::News, encode))?;
@@ -155,9 +156,9 @@ impl Room {
         let (way, news) = (way.clone(), Arc::clone(news));
         self.desk.listen(Box::new(move |signal| {
             *lock(&news.signal) = signal;
-            if !news.is_due.swap(true, SeqCst) {
-                // What does not fit is told when there is nothing else to be told.
-                let _ = way.try_send(Out::News);
+            // What does not fit is told a moment later.
+            if !news.is_due.swap(true, SeqCst) && way.try_send(Out::News).is_err() {
+                news.is_due.store(false, SeqCst);
             }
         }))
     }
@@ -173,6 +174,10 @@ impl Room {
     }
 
     fn look(&self, id: u64, pack: Bytes, way: &SyncSender<Out>) {
+        if !self.orders.is_open() {
+            let _ = way.try_send(Out::Tell(Tell::Failed(id, Failed::Busy)));
+            return;
+        }
         let way = way.clone();
         self.looks.push(Item {
             bytes: pack,
@@ -211,10 +216,11 @@ impl Room {
                     self.give(id, (self.global, of, &command), (&waits, way));
                 }
                 Some(Ask::Look(id, pack)) => self.look(id, pack, way),
+                Some(Ask::GiveUp(id)) => waits.give_up(id),
                 Some(Ask::Map(id)) => {
                     let mut map = Vec::new();
                     self.maps.own().encode(&mut map);
-                    say_parts(id, map.into(), way);
+                    let _ = way.try_send(Out::Answer(id, map.into()));
                 }
                 Some(Ask::Await(id, of)) => waits.wait(id, of, (way, &self.desk)),
                 None => return Err(io::ErrorKind::InvalidData.into()),
@@ -228,7 +234,8 @@ fn looked(id: u64, said: Said, way: &SyncSender<Out>) {
     match said {
         Ok(answers) => {
             let behind = None;
-            say_parts(id, Answered { behind, answers }.encode().into(), way);
+            let answer = Answered { behind, answers }.encode();
+            let _ = way.try_send(Out::Answer(id, answer.into()));
         }
         Err(_) => drop(way.try_send(Out::Tell(Tell::Failed(id, Failed::Busy)))),
     }
@@ -237,6 +244,8 @@ fn looked(id: u64, said: Said, way: &SyncSender<Out>) {
 /// What is to be told.
 enum Out {
     Tell(Tell),
+    /// An answer, in parts.
+    Answer(u64, Bytes),
     /// How far the replica is by then.
     News,
 }
@@ -302,22 +311,18 @@ fn tell(id: u64, answer: Result<Vec<u8>, CallError>, way: SyncSender<Out>, desk:
         Ok((answered.behind, Bytes::from(answer)))
     });
     match told {
-        Ok((behind, answer)) => desk.tell_when(behind, move || say_parts(id, answer, &way)),
+        Ok((behind, answer)) => {
+            desk.tell_when(behind, move || drop(way.try_send(Out::Answer(id, answer))))
+        }
         Err(why) => drop(way.try_send(Out::Tell(Tell::Failed(id, why)))),
     }
 }
 
-fn say_parts(id: u64, answer: Bytes, way: &SyncSender<Out>) {
-    let mut parts = in_parts(id, answer).into_iter();
-    // If one does not fit the others are of no use: whoever waits is told that it is not known.
-    let _ = parts.try_for_each(|part| way.try_send(Out::Tell(part)));
-}
-
-fn in_parts(id: u64, mut answer: Bytes) -> Vec<Tell> {
+fn in_parts(id: u64, mut answer: Bytes) -> Vec<Vec<u8>> {
     let mut parts = Vec::new();
     while answer.len() > PART_BYTES {
-        parts.push(Tell::Part(id, answer.split_to(PART_BYTES)));
+        parts.push(Tell::Part(id, answer.split_to(PART_BYTES)).encode());
     }
-    parts.push(Tell::Answer(id, answer));
+    parts.push(Tell::Answer(id, answer).encode());
     parts
 }

@@ -44,7 +44,7 @@ impl Facts {
             slots: map.slots_of(gateway.own).len(),
             frozen,
             epoch: map.epoch(),
-            is_open: gateway.orders.is_open(),
+            is_open: gateway.ready.is_open(),
             is_full: gateway.is_full.load(SeqCst),
             connected: gateway
                 .links

@@ -21,6 +21,8 @@ pub(super) enum Ask {
     Await(u64, (u64, u64)),
     /// Batches that only look are to be answered under this number, as the partition is when all is done that was ordered before.
     Look(u64, Bytes),
+    /// Nobody waits for what was asked under this number any more.
+    GiveUp(u64),
     /// Which partition has which slots, as the replica knows, is wanted under this number.
     Map(u64),
 }
@@ -99,8 +101,8 @@ impl Ask {
                 numbers(&mut out, &[*id]);
                 out.extend_from_slice(pack);
             }
-            Self::Map(id) => {
-                out.push(4);
+            Self::Map(id) | Self::GiveUp(id) => {
+                out.push(if matches!(self, Self::Map(_)) { 4 } else { 6 });
                 numbers(&mut out, &[*id]);
             }
         }
@@ -125,6 +127,7 @@ impl Ask {
                 Self::Look(id, Bytes::copy_from_slice(std::mem::take(&mut bytes.0)))
             }
             4 => Self::Map(bytes.u64()?),
+            6 => Self::GiveUp(bytes.u64()?),
             _ => return None,
         };
         bytes.0.is_empty().then_some(ask)
@@ -220,6 +223,7 @@ mod tests {
             Ask::Await(7, (8, 9)),
             Ask::Look(7, Bytes::from_static(b"look")),
             Ask::Map(7),
+            Ask::GiveUp(7),
             Ask::GiveToAll(7, (8, 9), Bytes::from_static(b"set")),
         ];
         for ask in asks {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rota_core::bytes::Reader;
@@ -122,7 +122,12 @@ impl Link {
 
     /// Nobody waits for this any more.
     pub(super) fn give_up(&self, id: u64) {
-        lock(&self.inner.pending).remove(&id);
+        let queue = lock(&self.inner.queue);
+        let was_asked = lock(&self.inner.pending).remove(&id).is_some();
+        if let (true, Some(way)) = (was_asked, &*queue) {
+            // What is not said is kept there until the connection ends.
+            let _ = way.try_send(Ask::GiveUp(id));
+        }
     }
 }
 
@@ -205,7 +210,7 @@ impl Inner {
         let hears = thread::Builder::new().name("rota-kv-hear".to_owned());
         let hears = hears.spawn(move || of.hear(hearing));
         if let Ok(hears) = hears {
-            say(saying, &queue, || Ask::Alive, Ask::encode);
+            say(saying, &queue, || Ask::Alive, |ask| vec![ask.encode()]);
             let _ = hears.join();
         }
         *lock(&self.queue) = None;
@@ -229,7 +234,10 @@ impl Inner {
                     let (node, partition) = (self.other.node, self.other.partition);
                     self.desk.on_signal(node, partition, signal);
                 }
-                Some(Tell::Part(id, part)) => parts.entry(id).or_default().extend(part),
+                Some(Tell::Part(id, part)) if lock(&self.pending).contains_key(&id) => {
+                    parts.entry(id).or_default().extend(part);
+                }
+                Some(Tell::Part(id, _)) => drop(parts.remove(&id)),
                 Some(Tell::Answer(id, rest)) => {
                     let answer = match parts.remove(&id) {
                         Some(parts) => [&parts[..], &rest].concat().into(),
@@ -237,7 +245,10 @@ impl Inner {
                     };
                     self.answer(id, Ok(answer));
                 }
-                Some(Tell::Failed(id, why)) => self.answer(id, Err(Lost::Failed(why))),
+                Some(Tell::Failed(id, why)) => {
+                    parts.remove(&id);
+                    self.answer(id, Err(Lost::Failed(why)));
+                }
                 None => break,
             }
         }
@@ -246,20 +257,29 @@ impl Inner {
     }
 }
 
-/// Says what comes, or that it is there, until nothing comes any more or nobody hears it.
+/// Says what comes, and again and again that it is there, until nothing comes any more or nobody hears it.
 pub(super) fn say<T>(
     mut saying: Saying,
     queue: &Receiver<T>,
-    idle: impl Fn() -> T,
-    encode: impl Fn(&T) -> Vec<u8>,
+    alive: impl Fn() -> T,
+    encode: impl Fn(&T) -> Vec<Vec<u8>>,
 ) {
+    let mut due = Instant::now() + ALIVE;
     loop {
-        let said = match queue.recv_timeout(ALIVE) {
-            Ok(what) => saying.say(&encode(&what)),
-            Err(RecvTimeoutError::Timeout) => saying.say(&encode(&idle())),
+        let left = due.saturating_duration_since(Instant::now());
+        let next = match left.is_zero() {
+            true => Err(RecvTimeoutError::Timeout),
+            false => queue.recv_timeout(left),
+        };
+        let what = match next {
+            Ok(what) => what,
+            Err(RecvTimeoutError::Timeout) => {
+                due = Instant::now() + ALIVE;
+                alive()
+            }
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        if said.is_err() {
+        if !encode(&what).iter().all(|part| saying.say(part).is_ok()) {
             return;
         }
     }
@@ -289,7 +309,7 @@ mod tests {
                     let (saying, mut hearing) = talk.split();
                     let (way, queue) = mpsc::sync_channel::<Tell>(1);
                     let idle = || Tell::Failed(0, Failed::Busy);
-                    thread::spawn(move || say(saying, &queue, idle, Tell::encode));
+                    thread::spawn(move || say(saying, &queue, idle, |tell| vec![tell.encode()]));
                     thread::spawn(move || {
                         while hearing.hear().is_ok() {}
                         drop(way);

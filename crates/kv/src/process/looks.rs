@@ -1,6 +1,7 @@
 //! What is only looked at: it is not ordered itself, but a message without commands is, for all that waits. Whatever was answered before that was given stands
 //! before it, so when it is delivered here, this replica has all that has to be seen. One replica looks, and not each.
 
+use rota_replica::CallError;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -64,10 +65,13 @@ impl Gateway {
     async fn mark(&self, asked: u64, (permit, until): (Permit, Instant)) -> Result<(), OrderError> {
         let (of, marker) = (self.name(), marker(asked));
         let (tell, heard) = oneshot::channel();
-        let then = move |_| {
+        let then = move |answer: Result<Vec<u8>, CallError>| {
             // The next one may leave.
             drop(permit);
-            let _ = tell.send(());
+            // A replica that has stopped has not all that has to be seen.
+            if answer.is_ok() {
+                let _ = tell.send(());
+            }
         };
         let waiting = Waiting {
             gateway: self,

@@ -18,6 +18,7 @@ mod metrics;
 mod moves;
 mod order;
 mod pulse;
+mod question;
 mod ready;
 mod sealed;
 mod start;

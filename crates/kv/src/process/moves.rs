@@ -12,7 +12,7 @@ use super::now;
 use crate::map::Partition;
 use crate::moving::{Failure, Moved, Mover, Next};
 use crate::slots::Slots;
-use crate::store::{Batch, MoveName, Operation, Outcome, Step, Store};
+use crate::store::{Batch, MoveName, Operation, Outcome, Snapshot, Step, Store};
 
 /// A group of slots is tried again for so long.
 const TRIES: Duration = Duration::from_secs(20);
@@ -28,6 +28,8 @@ const IDLE: Duration = Duration::from_secs(10);
 pub(super) enum MoveError {
     /// This process moves others already.
     Busy,
+    /// The replica here has not caught up.
+    Behind,
     /// There is no such partition.
     Partition(Partition),
     /// These have another partition, one of whose processes is to be asked.
@@ -42,6 +44,9 @@ impl fmt::Display for MoveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Busy => write!(f, "this process moves other slots already"),
+            Self::Behind => f.write_str(
+                "this process has not caught up: another one of its partition is to be asked",
+            ),
             Self::Partition(partition) => write!(f, "there is no partition {}", partition.0),
             Self::Elsewhere(slots) => write!(f, "not of this process's partition: {slots}"),
             Self::Full(partition) => write!(f, "partition {} has no room", partition.0),
@@ -118,6 +123,9 @@ impl Gateway {
         if !others.is_empty() {
             return Err(MoveError::Elsewhere(others));
         }
+        if !self.ready.is_open() {
+            return Err(MoveError::Behind);
+        }
         let (began, mut report) = (Instant::now(), Report::default());
         let mut last = began;
         loop {
@@ -151,15 +159,18 @@ impl Gateway {
     /// The first of these slots; and how long nobody wrote to them.
     async fn move_group(&self, slots: Slots, to: Partition) -> (Result<Moved, Failure>, Duration) {
         let mut mover = Mover::new(self.name(), (self.own, to), slots);
-        let mut frozen = None;
+        let (began, mut frozen) = (Instant::now(), None);
         loop {
             match mover.go_on() {
-                Next::Look => match self.orders.read(Store::snapshot) {
+                Next::Look => match self.snapshot(began + TRIES) {
                     Some(snapshot) => mover.looked(snapshot),
-                    // It takes in the state of another replica.
+                    // It takes in the state of another replica, or is behind.
                     None => sleep(PAUSE / 10).await,
                 },
-                Next::Ask => mover.answered(self.all_answer().await),
+                Next::Ask => {
+                    let all_answer = self.all_answer().await;
+                    mover.answered(all_answer && self.ready.is_open());
+                }
                 Next::Order(step) => {
                     let asked = Instant::now();
                     if mover.has_frozen() {
@@ -178,6 +189,12 @@ impl Gateway {
                 }
             }
         }
+    }
+
+    /// What the replica here has, if it has caught up; from a time on in any case.
+    fn snapshot(&self, until: Instant) -> Option<Snapshot> {
+        let may = self.ready.is_open() || Instant::now() > until;
+        may.then(|| self.orders.read(Store::snapshot)).flatten()
     }
 
     /// Whether each partition answers by itself, for its part.

@@ -13,8 +13,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::frame::{Ask, Failed};
 use super::gateway::{Gateway, OrderError, Route};
 use super::lane::{Item, Permit};
-use super::link::{Link, Lost, Told};
+use super::link::Lost;
 use super::listen::Server;
+use super::question::{Question, answers_of};
 use crate::map::{Partition, Partitions};
 use crate::store::{Answer, Answered, Pack};
 
@@ -38,21 +39,6 @@ impl Drop for Waiting<'_> {
         }
     }
 }
-
-/// The same at another process.
-struct Asked<'a> {
-    link: &'a Link,
-    id: u64,
-}
-
-impl Drop for Asked<'_> {
-    fn drop(&mut self) {
-        self.link.give_up(self.id);
-    }
-}
-
-/// What a process was asked, where its answer comes, and its place among those of its partition.
-type Question<'a> = (Asked<'a>, oneshot::Receiver<Told>, usize);
 
 /// Has ordered what waits for a route, for ever.
 pub(super) async fn run(server: Arc<Server>, route: Route) {
@@ -170,34 +156,40 @@ impl Gateway {
     async fn there(&self, ask: impl Fn(u64) -> Ask, partition: Partition, until: Instant) -> Said {
         let is_look = matches!(ask(0), Ask::Look(..));
         let unknown = || OrderError::Unknown(Partitions::from([partition]));
-        let mut from = 0;
+        let mut question = Question::new(self, partition);
         loop {
-            let Some((link, at)) = self.of(partition, from) else {
+            if !question.put(&ask) {
                 if Instant::now() >= until {
                     return Err(OrderError::NoReplica(partition));
                 }
                 sleep(10 * PAUSE).await;
                 continue;
+            }
+            // Who only looks may ask others beside it.
+            let some = if is_look {
+                self.some_time(until)
+            } else {
+                until
             };
-            let (tell, heard) = oneshot::channel();
-            let id = link.ask(&ask, move |told| drop(tell.send(told)));
-            let asked = Asked { link, id };
-            let told = timeout_at(until, heard).await;
-            drop(asked);
-            match told {
-                Ok(Ok(Ok(answer))) => return answers_of(&answer).ok_or_else(unknown),
-                Ok(Ok(Err(Lost::Failed(Failed::TooLarge)))) => return Err(OrderError::TooLarge),
+            match question.hears(some).await {
+                Some(Ok(answer)) => return answers_of(&answer).ok_or_else(unknown),
+                Some(Err(Lost::Failed(Failed::TooLarge))) => return Err(OrderError::TooLarge),
                 // Nothing was asked, or nothing was done, or it is no matter whether it was.
-                Ok(Ok(Err(lost))) if may_ask_again(lost, is_look) => {
+                Some(Err(lost)) if is_look || was_not_asked(lost) => {
                     if Instant::now() >= until {
                         return Err(OrderError::Busy);
                     }
-                    from = at + 1;
                     sleep(PAUSE).await;
                 }
+                None if is_look && Instant::now() < until => {}
                 _ => return Err(unknown()),
             }
         }
+    }
+
+    /// Another process may know more after this time.
+    fn some_time(&self, until: Instant) -> Instant {
+        until.min(Instant::now() + self.patience / 4)
     }
 
     /// In several partitions: ordered once, and answered by each.
@@ -229,11 +221,16 @@ impl Gateway {
             !waits_here && !said.contains_key(*partition)
         };
         let others = to.iter().filter(is_asked);
-        let asked: Vec<(Partition, Option<Question<'_>>)> = others
-            .map(|partition| (*partition, self.ask(of, *partition, 0)))
+        let questions: Vec<Question<'_>> = others
+            .map(|partition| {
+                let mut question = Question::new(self, *partition);
+                question.put(|id| Ask::Await(id, of));
+                question
+            })
             .collect();
-        for (partition, asked) in asked {
-            let answers = self.awaited(of, (partition, asked), until).await;
+        for question in questions {
+            let partition = question.partition;
+            let answers = self.awaited(of, question, until).await;
             said.insert(partition, answers);
         }
         if is_here && !said.contains_key(&self.own) {
@@ -243,7 +240,7 @@ impl Gateway {
         deal_out(items, &said);
     }
 
-    /// In the ring of all: where the replica here has not caught up by another process, which answers for its partition.
+    /// In the ring of all: where the replica here has not caught up by another process, which may answer for its partition at once.
     async fn give_to_all(
         &self,
         of: (u64, u64),
@@ -252,66 +249,58 @@ impl Gateway {
     ) -> Result<BTreeMap<Partition, Said>, OrderError> {
         let mut others = to.iter().filter(|partition| self.is_elsewhere(**partition));
         let is_open = |of: &&Partition| {
-            self.of(**of, 0)
-                .is_some_and(|(link, _)| link.health().is_open)
+            let process = self.of(**of, 0);
+            process.is_some_and(|(link, _)| link.health().is_open)
         };
-        match others.find(is_open).filter(|_| !self.ready.is_open()) {
-            None => {
-                self.give(self.global, of, bytes, until).await?;
-                Ok(BTreeMap::new())
-            }
-            Some(first) => {
-                let ask = |id| Ask::GiveToAll(id, of, bytes.clone());
-                let said = self.there(ask, *first, until).await?;
-                Ok(BTreeMap::from([(*first, Ok(said))]))
-            }
-        }
-    }
-
-    fn ask(&self, of: (u64, u64), partition: Partition, from: usize) -> Option<Question<'_>> {
-        let (link, at) = self.of(partition, from)?;
-        let (tell, heard) = oneshot::channel();
-        let id = link.ask(|id| Ask::Await(id, of), move |told| drop(tell.send(told)));
-        Some((Asked { link, id }, heard, at))
-    }
-
-    /// What a partition answers to what is ordered for several. Where one process goes another one is asked: each of its replicas has the answer.
-    async fn awaited<'a>(
-        &'a self,
-        of: (u64, u64),
-        (partition, asked): (Partition, Option<Question<'a>>),
-        until: Instant,
-    ) -> Said {
-        let unknown = || OrderError::Unknown(Partitions::from([partition]));
-        let (mut asked, mut from) = (asked, 0);
-        loop {
-            if let Some((waits, heard, at)) = asked.take() {
-                // Not for ever: who has begun anew meanwhile may have it in its state, and tells nothing of it. What has come is looked at in any case.
-                let some = until.min(Instant::now() + self.patience / 4);
-                let told = timeout_at(some, heard).await;
-                drop(waits);
-                if let Ok(Ok(Ok(answer))) = told {
-                    return answers_of(&answer).ok_or_else(unknown);
+        let Some(first) = others.find(is_open).filter(|_| !self.ready.is_open()) else {
+            self.give(self.global, of, bytes, until).await?;
+            return Ok(BTreeMap::new());
+        };
+        let mut question = Question::new(self, *first);
+        while Instant::now() < until {
+            if question.put(|id| Ask::GiveToAll(id, of, bytes.clone())) {
+                match question.hears(self.some_time(until)).await {
+                    Some(Ok(answer)) => {
+                        let unknown = || OrderError::Unknown(Partitions::from([*first]));
+                        let said = answers_of(&answer).ok_or_else(unknown);
+                        return Ok(BTreeMap::from([(*first, said)]));
+                    }
+                    Some(Err(Lost::Failed(Failed::TooLarge))) => return Err(OrderError::TooLarge),
+                    Some(Err(lost)) if was_not_asked(lost) => {}
+                    // It may be ordered: others know of it, too.
+                    _ => return Ok(BTreeMap::new()),
                 }
-                from = at + 1;
+            }
+            sleep(10 * PAUSE).await;
+        }
+        Err(OrderError::Busy)
+    }
+
+    /// What a partition answers to what is ordered for several. Where one process says nothing for long another one is asked, too: each of its replicas
+    /// has the answer, but for who has begun anew meanwhile with a state behind it.
+    async fn awaited(&self, of: (u64, u64), mut question: Question<'_>, until: Instant) -> Said {
+        let partition = question.partition;
+        let unknown = || OrderError::Unknown(Partitions::from([partition]));
+        loop {
+            // What has come is looked at in any case.
+            if let Some(told) = question.hears(self.some_time(until)).await {
+                match told {
+                    Ok(answer) => return answers_of(&answer).ok_or_else(unknown),
+                    Err(_) => sleep(PAUSE).await,
+                }
             }
             if Instant::now() >= until {
                 return Err(unknown());
             }
-            asked = self.ask(of, partition, from);
-            if asked.is_none() {
+            if !question.put(|id| Ask::Await(id, of)) {
                 sleep(10 * PAUSE).await;
             }
         }
     }
 }
 
-fn may_ask_again(lost: Lost, is_look: bool) -> bool {
-    is_look || matches!(lost, Lost::Down | Lost::Failed(Failed::Busy))
-}
-
-fn answers_of(bytes: &[u8]) -> Option<Vec<Answer>> {
-    Answered::decode(bytes).map(|answered| answered.answers)
+const fn was_not_asked(lost: Lost) -> bool {
+    matches!(lost, Lost::Down | Lost::Failed(Failed::Busy))
 }
 
 pub(super) fn fail(items: Vec<Item>, error: &OrderError) {

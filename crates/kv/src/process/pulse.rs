@@ -10,6 +10,7 @@ use std::time::Duration;
 use rota_multiring::Rank;
 use rota_replica::Orders;
 
+use super::desk::Desk;
 use super::looks::marker;
 use super::moves::{Watch, step_batch};
 use super::now;
@@ -33,6 +34,7 @@ pub(super) struct Looked {
     pub(super) most_bytes: u64,
     pub(super) is_full: Arc<AtomicBool>,
     pub(super) ready: Arc<Ready>,
+    pub(super) desk: Arc<Desk>,
 }
 
 /// See the module's page. Dropping it ends it.
@@ -46,12 +48,18 @@ impl Pulse {
         let stop = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&stop);
         let run = move || {
-            let (mut watch, mut given) = (Watch::default(), None);
+            let (mut watch, mut given) = (Watch::default(), Given::default());
+            let mut was = None;
             for number in 1.. {
                 if ends.load(SeqCst) {
                     return;
                 }
                 looked.look(number, (&mut watch, &mut given));
+                let is = (looked.ready.is_open(), looked.is_full.load(SeqCst));
+                if was.replace(is) != Some(is) {
+                    // Others are to know at once.
+                    looked.desk.tell_again();
+                }
                 thread::sleep(LOOK);
             }
         };
@@ -64,7 +72,7 @@ impl Pulse {
 }
 
 impl Looked {
-    fn look(&self, number: u64, (watch, given): (&mut Watch, &mut Option<Given>)) {
+    fn look(&self, number: u64, (watch, given): (&mut Watch, &mut Given)) {
         // Names of their own.
         let of = (self.giver, number | 1 << 63);
         self.ready.look(self.ring, of, given);

@@ -1,10 +1,12 @@
-//! Whether the replica of this process has caught up: clients are sent to others before, and others ask others.
+//! Whether the replica of this process has caught up: until then its clients' commands are asked of others of its partition, and others ask others.
 //!
-//! Whether it gets what it lacks from its rings, or has to get the state of another replica first, it learns after it has begun. So a message is given,
-//! again and again, and when one is delivered here, the replica has all that was ordered before it began.
+//! Whether it gets what it lacks from its rings, or has to get the state of another replica first, it learns after it has begun; and a process that was
+//! stopped for a while learns nothing of that. So a message is given again and again. When one is delivered here that was given after the replica was found
+//! behind, it has all that was ordered before that; when none is for long, it is behind.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use rota_multiring::Rank;
@@ -13,64 +15,115 @@ use rota_replica::Orders;
 use super::looks::marker;
 use crate::store::Store;
 
-/// A message that is not delivered in so long a time is given again.
+/// How often a message is given.
 const AGAIN: Duration = Duration::from_secs(1);
+/// A replica in which none is delivered in so long a time is behind.
+const LATE: Duration = Duration::from_secs(2);
+/// So many are on their way at most. Where none comes back for longer, the oldest is lost.
+const MOST: usize = 16;
 
 /// See the module's page.
 #[derive(Debug)]
 pub(super) struct Ready {
     orders: Orders<Store>,
-    has_caught_up: Arc<AtomicBool>,
+    began: Instant,
+    /// When it was looked last, in milliseconds since then.
+    looked: AtomicU64,
+    /// How often the replica was found behind.
+    behind: AtomicU64,
+    /// After which of these times it has caught up.
+    caught_up: Arc<AtomicU64>,
 }
 
-/// A message on its way.
-pub(super) struct Given {
+/// Messages on their way.
+#[derive(Default)]
+pub(super) struct Given(VecDeque<One>);
+
+struct One {
     of: (u64, u64),
     name: Option<u64>,
     at: Instant,
+    is_delivered: Arc<AtomicBool>,
 }
 
 impl Ready {
     pub(super) fn new(orders: Orders<Store>) -> Self {
         Self {
             orders,
-            has_caught_up: Arc::default(),
+            began: Instant::now(),
+            looked: AtomicU64::new(0),
+            behind: AtomicU64::new(1),
+            caught_up: Arc::default(),
         }
     }
 
-    /// Whether it has caught up, and takes commands.
+    fn millis(&self) -> u64 {
+        self.began.elapsed().as_millis() as u64
+    }
+
+    fn has_caught_up(&self) -> bool {
+        self.caught_up.load(SeqCst) == self.behind.load(SeqCst)
+    }
+
+    /// Whether it has caught up, and takes commands. Where nobody has looked for long, the process was stopped.
     pub(super) fn is_open(&self) -> bool {
-        self.has_caught_up.load(SeqCst) && self.orders.is_open()
+        let since = self.millis().saturating_sub(self.looked.load(SeqCst));
+        since < LATE.as_millis() as u64 && self.has_caught_up() && self.orders.is_open()
     }
 
     /// Looks how it is, and gives a message under this name in the ring of its partition, if one is to be given.
-    pub(super) fn look(&self, ring: Rank, of: (u64, u64), given: &mut Option<Given>) {
-        if !self.orders.is_open() {
-            self.has_caught_up.store(false, SeqCst);
+    pub(super) fn look(&self, ring: Rank, of: (u64, u64), Given(given): &mut Given) {
+        self.looked.store(self.millis(), SeqCst);
+        given.retain(|one| !one.is_delivered.load(SeqCst));
+        let is_open = self.orders.is_open();
+        let is_late = given.front().is_some_and(|one| one.at.elapsed() > LATE);
+        if self.has_caught_up() && (is_late || !is_open) {
+            self.behind.fetch_add(1, SeqCst);
+        }
+        if !is_open {
+            given.drain(..).for_each(|one| self.give_up(&one));
             return;
         }
-        let is_on_the_way = |given: &Given| given.at.elapsed() < AGAIN;
-        if self.has_caught_up.load(SeqCst) || given.as_ref().is_some_and(is_on_the_way) {
+        if given.back().is_some_and(|one| one.at.elapsed() < AGAIN) {
             return;
         }
-        if let Some(Given {
-            of,
-            name: Some(name),
-            ..
-        }) = given.take()
+        if given.len() >= MOST
+            && let Some(oldest) = given.pop_front()
         {
-            self.orders.give_up(of, name);
+            self.give_up(&oldest);
         }
-        let has = Arc::clone(&self.has_caught_up);
+        given.extend(self.give(ring, of));
+    }
+
+    fn give_up(&self, one: &One) {
+        if let Some(name) = one.name {
+            self.orders.give_up(one.of, name);
+        }
+    }
+
+    /// `None`: it is not taken.
+    fn give(&self, ring: Rank, of: (u64, u64)) -> Option<One> {
+        let is_delivered = Arc::new(AtomicBool::new(false));
+        let (has_come, caught_up) = (Arc::clone(&is_delivered), Arc::clone(&self.caught_up));
+        let behind = self.behind.load(SeqCst);
         let then = move |answer: Result<_, _>| {
+            has_come.store(true, SeqCst);
             if answer.is_ok() {
-                has.store(true, SeqCst);
+                caught_up.fetch_max(behind, SeqCst);
             }
         };
-        let name = self.orders.wait_for(of, then);
-        let at = Instant::now();
-        *given = Some(Given { of, name, at });
-        // What is not taken is given again.
-        let _ = self.orders.give(ring, of, &marker(0));
+        let one = One {
+            of,
+            name: self.orders.wait_for(of, then),
+            at: Instant::now(),
+            is_delivered,
+        };
+        match self.orders.give(ring, of, &marker(0)) {
+            Ok(()) => Some(one),
+            Err(_) => {
+                self.give_up(&one);
+                None
+            }
+        }
     }
 }

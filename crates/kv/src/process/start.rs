@@ -128,6 +128,7 @@ impl Kv {
             most_bytes: server.most_bytes,
             is_full,
             ready: Arc::clone(&begins.ready),
+            desk: Arc::clone(&begins.desk),
         };
         let pulse = Pulse::start(looked);
         let pulse = pulse.map_err(|error| StartError::System("a thread", error))?;

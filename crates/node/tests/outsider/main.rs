@@ -54,6 +54,8 @@ fn three(engine: EngineName, transport: Transport, port: u16) -> (TempDir, NodeC
     if engine.has_votes() {
         config.paxos = Some(rota_node::PaxosConfig {
             storage: rota_node::VoteStorage::Memory,
+            // So that all votes are there that are kept, before anything is measured.
+            kept_instances: std::num::NonZeroU64::new(1_000),
             ..rota_node::PaxosConfig::default()
         });
     } else if engine.has_views() {
