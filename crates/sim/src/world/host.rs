@@ -26,6 +26,8 @@ pub struct Host<E> {
     pub gone: bool,
     /// It does not come back.
     pub retired: bool,
+    /// Its disk is another one, or an old one, since its last process: nothing on it tells of that.
+    pub emptied: bool,
     /// Its log has been given up and is not open again.
     pub reopens: bool,
     /// Messages that its application may still submit.

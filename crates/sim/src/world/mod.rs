@@ -349,6 +349,7 @@ fn new_host<E>(plan: &Plan, at: usize, host: &HostPlan) -> Host<E> {
         stalled_until: 0,
         gone: false,
         retired: false,
+        emptied: false,
         reopens: false,
         budget: plan.groups.map_or(host.source.budget, |_| {
             host.source.budget.min(REQUESTS / plan.nodes() as u32)

@@ -5,6 +5,7 @@ use rota_core::contract::{
     Checked, Engine, Incarnation, Input, NodeId, PersistError, Process, StartState,
 };
 
+use super::Host;
 use super::disk::Crash;
 use super::host::Life;
 use super::queue::What;
@@ -116,18 +117,20 @@ impl<S: System> World<'_, S> {
             for_good,
             lasts,
         } = death;
-        if !self.may_forget(at) || !self.loses(at, what, disk) {
+        let disk = self.left_on(at, disk);
+        let emptied = matches!(disk, DiskLoss::Everything | DiskLoss::Backup);
+        if !self.may_forget(at, emptied) || !self.loses(at, what, disk) {
             if let Some(life) = &mut self.hosts[at].life {
                 life.doom = None;
             }
             return;
         }
-        let disk = self.left_on(at, disk);
         let lost_some = self.says_lost(at, what, disk);
         self.count_life(at);
         let host = &mut self.hosts[at];
         let Some(life) = host.life.take() else { return };
         (host.gone, host.retired) = (host_too, for_good);
+        host.emptied |= emptied;
         host.disk.crash(self.now, what, disk, &mut self.rng);
         (host.disk.lost_some, host.reopens) = (lost_some, false);
         let node = host.node;
@@ -161,6 +164,8 @@ impl<S: System> World<'_, S> {
                 self.die(*at, death);
             } else if self.loses(*at, Crash::Power, death.disk) {
                 let lost_some = self.says_lost(*at, Crash::Power, death.disk);
+                self.hosts[*at].emptied |=
+                    matches!(death.disk, DiskLoss::Everything | DiskLoss::Backup);
                 let disk = &mut self.hosts[*at].disk;
                 disk.crash(self.now, Crash::Power, death.disk, &mut self.rng);
                 disk.lost_some = lost_some;
@@ -190,18 +195,28 @@ impl<S: System> World<'_, S> {
     }
 
     /// Whether fewer than a majority of the nodes that count have forgotten what views they were in if this one dies as well: that
-    /// is what data paths ask for. Others may be killed at any time.
-    fn may_forget(&self, at: usize) -> bool {
+    /// is what data paths ask for. Others may be killed at any time. Where a disk was `emptied`, those that were in none yet are as
+    /// good as those that have forgotten: nobody can tell them apart.
+    fn may_forget(&self, at: usize, emptied: bool) -> bool {
         if self.plan.views.is_none_or(|views| views.amnesia) {
             return true;
         }
-        let remembers = |life: &Life<S::Engine>| self.system.remembers(life.engine.get());
+        let remembers = |host: &Host<S::Engine>| {
+            let life = host.life.as_ref();
+            life.is_some_and(|life| self.system.remembers(life.engine.get()))
+        };
         let others = (0..).zip(&self.hosts).filter(|(other, _)| *other != at);
-        let forgot = others.filter(|(_, host)| match &host.life {
-            Some(life) => host.lives > 1 && !remembers(life),
+        let blank: Vec<&Host<S::Engine>> = others
+            .map(|(_, host)| host)
+            .filter(|host| !remembers(host))
+            .collect();
+        let emptied = emptied || blank.iter().any(|host| host.emptied);
+        let lived = |host: &&Host<S::Engine>| match host.life {
+            Some(_) => host.lives > 1,
             None => host.lives > 0,
-        });
-        let forgot: Vec<NodeId> = forgot.map(|(_, host)| host.node).collect();
+        };
+        let forgot = blank.into_iter().filter(|host| emptied || lived(host));
+        let forgot: Vec<NodeId> = forgot.map(|host| host.node).collect();
         let all = &self.plan.ring.members;
         let lists = &self.plan.apart.electorates;
         let lists = if lists.is_empty() {
