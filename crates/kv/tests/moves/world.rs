@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use bytes::Bytes;
 use rota_check::history::{self, Step as Told};
 use rota_core::contract::NodeId;
 use rota_core::random::Random;
@@ -17,6 +18,7 @@ use rota_kv::{Map, Partition, Partitions, Slots};
 use rota_multiring::Place;
 use rota_replica::{Command, Frozen as _, Machine as _};
 
+use super::disturb::{self, Disturbance};
 use super::rings::{ALL, Rings, ring_of};
 
 const PARTITIONS: u16 = 3;
@@ -84,6 +86,16 @@ struct Waiting {
     step: Told,
     /// Which key each operation is of.
     keys: Vec<String>,
+    look: Option<Look>,
+}
+
+/// Something that one replica is looked at for, when a message without commands is delivered there.
+struct Look {
+    at: usize,
+    pack: Vec<u8>,
+    /// What it has found, and what that stands behind.
+    found: Option<(Answer, Option<Place>)>,
+    is_told: bool,
 }
 
 /// A process that moves slots.
@@ -100,6 +112,9 @@ pub struct Counts {
     pub restarts: u64,
     pub moved: u64,
     pub failed: u64,
+    pub looked: u64,
+    pub cleared: u64,
+    pub late: u64,
 }
 
 pub struct World {
@@ -111,6 +126,8 @@ pub struct World {
     signals: Vec<(usize, usize, Signal)>,
     clients: Vec<Option<Waiting>>,
     movers: Vec<Moving>,
+    /// Steps of moves that nobody waits for any more, and that are ordered all the same.
+    late: Vec<(Step, u64)>,
     last: u64,
     history: Vec<Told>,
     pub counts: Counts,
@@ -154,6 +171,7 @@ impl World {
             signals: Vec::new(),
             clients: (0..CLIENTS).map(|_| None).collect(),
             movers: Vec::new(),
+            late: Vec::new(),
             last: 0,
             history: Vec::new(),
             counts: Counts::default(),
@@ -209,6 +227,7 @@ impl World {
         if ordered.awaited.contains(&replica.partition) {
             replica.waits.push((next, answered.behind));
         }
+        self.look_here(at, next);
         self.say(at);
         self.tell(at);
     }
@@ -228,6 +247,27 @@ impl World {
             match replica.outlook.lock().may_tell(behind) {
                 true => drop(self.ordered[ordered].told.insert(replica.partition)),
                 false => replica.waits.push((ordered, behind)),
+            }
+        }
+        for waiting in self.clients.iter_mut().flatten() {
+            if let Some(look) = waiting.look.as_mut().filter(|look| look.at == at)
+                && let Some((_, behind)) = &look.found
+            {
+                look.is_told |= replica.outlook.lock().may_tell(*behind);
+            }
+        }
+    }
+
+    /// What clients wanted to look at here when this is delivered.
+    fn look_here(&mut self, at: usize, delivered: usize) {
+        let store = &self.replicas[at].store;
+        for waiting in self.clients.iter_mut().flatten() {
+            if waiting.ordered == delivered
+                && let Some(look) = waiting.look.as_mut().filter(|look| look.at == at)
+            {
+                let answers = store.look_at_pack(&look.pack, &mut (1 << 20));
+                let [answer] = answers.try_into().expect("one");
+                look.found = Some((answer, store.last()));
             }
         }
     }
@@ -262,6 +302,12 @@ impl World {
         replica.store.check();
         replica.done = replica.kept.1;
         replica.waits.clear();
+        for waiting in self.clients.iter_mut().flatten() {
+            if let Some(look) = waiting.look.as_mut().filter(|look| look.at == at) {
+                // Nobody tells it.
+                (look.at, look.found) = (usize::MAX, None);
+            }
+        }
         self.counts.restarts += 1;
         self.movers.retain(|moving| moving.at != at);
         for other in (0..self.replicas.len()).filter(|other| *other != at) {
@@ -279,19 +325,17 @@ impl World {
     fn ask(&mut self, client: usize) {
         let at = self.draw(self.replicas.len());
         let map = Arc::clone(self.replicas[at].store.map());
+        match self.random.below(40) {
+            0..8 => return self.ask_to_look(client, &map),
+            8 if self.random.below(4) == 0 => return self.ask_to_clear(client, &map),
+            _ => {}
+        }
         let mut keys = BTreeSet::from([key(self.random.below(KEYS))]);
         for _ in 0..self.random.below(3) / 2 * 2 {
             keys.insert(key(self.random.below(KEYS)));
         }
         let keys: Vec<String> = keys.into_iter().collect();
-        let mut step = Told {
-            client: client as u64,
-            began: self.now,
-            ended: None,
-            place: None,
-            reads: Vec::new(),
-            writes: Vec::new(),
-        };
+        let mut step = self.told(client);
         // Who has taken a key away is not seen: whoever does that does nothing else.
         let others = if keys.len() > 1 { 5 } else { 6 };
         let kinds: Vec<usize> = keys.iter().map(|_| self.draw(others)).collect();
@@ -329,7 +373,80 @@ impl World {
             ordered,
             step,
             keys,
+            look: None,
         });
+    }
+
+    const fn told(&self, client: usize) -> Told {
+        Told {
+            client: client as u64,
+            began: self.now,
+            ended: None,
+            place: None,
+            reads: Vec::new(),
+            writes: Vec::new(),
+        }
+    }
+
+    /// A client only looks at one key, at a replica of its partition.
+    fn ask_to_look(&mut self, client: usize, map: &Map) {
+        let key = key(self.random.below(KEYS));
+        let partition = map.of_key(key.as_bytes());
+        let of = self.draw(usize::from(REPLICAS));
+        let at = usize::from((partition.0 - 1) * REPLICAS) + of;
+        let batch = Batch {
+            stamp: self.now,
+            epoch: map.epoch(),
+            operations: vec![Operation::Key(key.as_bytes(), Action::Get)],
+            ..Batch::default()
+        };
+        let pack = Pack(vec![batch.encode()]).encode();
+        let marker = Batch {
+            stamp: self.now,
+            ..Batch::default()
+        };
+        let ordered = self.order(&marker, &[partition].into());
+        let look = Look {
+            at,
+            pack,
+            found: None,
+            is_told: false,
+        };
+        self.clients[client] = Some(Waiting {
+            ordered,
+            step: self.told(client),
+            keys: vec![key],
+            look: Some(look),
+        });
+    }
+
+    fn ask_to_clear(&mut self, client: usize, map: &Map) {
+        let batch = Batch {
+            stamp: self.now,
+            epoch: map.epoch(),
+            operations: vec![Operation::Clear],
+            ..Batch::default()
+        };
+        let mut step = self.told(client);
+        step.writes = (0..KEYS).map(|number| (key(number), None)).collect();
+        let ordered = self.order(&batch, &batch.to(map));
+        self.clients[client] = Some(Waiting {
+            ordered,
+            step,
+            keys: Vec::new(),
+            look: None,
+        });
+        self.counts.cleared += 1;
+    }
+
+    /// Something is done that no client waits for.
+    fn disturb(&mut self) {
+        let at = self.draw(self.replicas.len());
+        let map = Arc::clone(self.replicas[at].store.map());
+        let value = self.value();
+        let what = Disturbance::draw(&mut self.random, &value);
+        let batch = what.batch((self.now, map.epoch()));
+        self.order(&batch, &batch.to(&map));
     }
 
     fn value(&mut self) -> String {
@@ -343,7 +460,10 @@ impl World {
             return self.ask(client);
         };
         let ordered = &self.ordered[waiting.ordered];
-        let is_told = ordered.told.is_superset(&ordered.awaited);
+        let is_told = match &waiting.look {
+            Some(look) => look.is_told,
+            None => ordered.told.is_superset(&ordered.awaited),
+        };
         if !is_told && self.random.below(200) > 0 {
             return;
         }
@@ -355,8 +475,13 @@ impl World {
             return;
         }
         let ordered = &self.ordered[waiting.ordered];
-        let answers = ordered.awaited.iter().map(|of| &ordered.answers[of]);
-        let Some(outcomes) = merged(answers) else {
+        let found = waiting.look.take().and_then(|look| look.found);
+        let is_look = found.is_some();
+        let outcomes = match found {
+            Some((answer, _)) => merged([&answer].into_iter()),
+            None => merged(ordered.awaited.iter().map(|of| &ordered.answers[of])),
+        };
+        let Some(outcomes) = outcomes else {
             self.counts.retried += 1;
             return;
         };
@@ -374,6 +499,7 @@ impl World {
             instance,
             index,
         } = ordered.place;
+        self.counts.looked += u64::from(is_look);
         waiting.step.place = Some((round, rank.0, instance, index));
         waiting.step.ended = Some(self.now);
         self.counts.answered += 1;
@@ -385,7 +511,8 @@ impl World {
         let from = self.replicas[at].partition;
         let to = Partition(self.draw(usize::from(PARTITIONS)) as u16 + 1);
         let map = self.replicas[at].store.map();
-        let keys = (0..KEYS).map(|number| rota_resp::slot::of(key(number).as_bytes()));
+        let keys = (0..KEYS).map(key).chain(disturb::keys());
+        let keys = keys.map(|key| rota_resp::slot::of(key.as_bytes()));
         let own: Vec<u16> = keys.filter(|slot| map.of_slot(*slot) == from).collect();
         let wanted: Slots = own
             .into_iter()
@@ -433,8 +560,13 @@ impl World {
             Next::Order(step) => {
                 let stamp = moving.mover.stamp().max(self.now);
                 match self.random.below(100) {
-                    // It is lost.
-                    0 => moving.mover.heard(None),
+                    // It is lost, or seems so.
+                    0 => {
+                        moving.mover.heard(None);
+                        if self.random.below(2) == 0 {
+                            self.late.push((step, stamp));
+                        }
+                    }
                     _ => moving.waits_for = Some(self.step_of(step, stamp)),
                 }
             }
@@ -457,6 +589,16 @@ impl World {
             ..Batch::default()
         };
         self.order(&batch, &batch.to(&map()))
+    }
+
+    fn order_late(&mut self) {
+        if self.late.is_empty() {
+            return self.disturb();
+        }
+        let which = self.draw(self.late.len());
+        let (step, stamp) = self.late.swap_remove(which);
+        self.step_of(step, stamp);
+        self.counts.late += 1;
     }
 
     /// Some replica ends a move: rightly, if whoever carried it out is gone.
@@ -492,7 +634,8 @@ impl World {
             970..990 => self.keep(at),
             990..993 => self.end(at),
             993..996 => self.restart(at),
-            _ => {}
+            996..998 => self.disturb(),
+            _ => self.order_late(),
         }
     }
 
@@ -574,6 +717,17 @@ impl World {
             }
         }
         let map = Arc::clone(self.replicas[0].store.map());
+        let has = again.snapshot().keys;
+        for replica in &self.replicas {
+            let of = |key: &Bytes| map.of_key(key) == replica.partition;
+            let own = has.iter().filter(|(key, _)| of(key));
+            let own = own
+                .map(|(key, entry)| (key.clone(), entry.clone()))
+                .collect();
+            if replica.store.snapshot().keys != own {
+                return Some(format!("{:?} has other keys", replica.partition));
+            }
+        }
         for number in 0..KEYS {
             let key = key(number);
             let of = map.of_key(key.as_bytes());
@@ -599,11 +753,15 @@ fn merged<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<Vec<(u32, Out
         match answer {
             Answer::Outcomes(outcomes) => all.extend(outcomes.iter().cloned()),
             Answer::Moving => moving += 1,
+            // Of one partition: it did nothing.
+            Answer::Refused => {}
             other => panic!("{other:?}"),
         }
     }
     assert!(moving == 0 || moving == count, "done by half");
     all.sort_by_key(|(at, _)| *at);
+    // What is of all partitions is answered by each.
+    all.dedup();
     (moving == 0).then_some(all)
 }
 
@@ -631,6 +789,9 @@ fn slots_move_and_nothing_is_lost_doubled_or_seen_too_late() {
         all.restarts += world.counts.restarts;
         all.moved += world.counts.moved;
         all.failed += world.counts.failed;
+        all.looked += world.counts.looked;
+        all.cleared += world.counts.cleared;
+        all.late += world.counts.late;
     }
     let Counts {
         answered,
@@ -638,10 +799,14 @@ fn slots_move_and_nothing_is_lost_doubled_or_seen_too_late() {
         restarts,
         moved,
         failed,
+        looked,
+        cleared,
+        late,
     } = all;
     println!(
-        "{seeds} seeds: {answered} answered, {retried} to be asked again, {moved} moves, {failed} that failed, {restarts} restarts"
+        "{seeds} seeds: {answered} answered, {retried} to be asked again, {moved} moves, {failed} that failed, {restarts} restarts, {looked} looks, {cleared} times cleared, {late} late steps"
     );
     assert!(answered > 50 * seeds && retried > seeds && moved > seeds / 2);
+    assert!(looked > 5 * seeds && cleared > seeds / 2 && late > seeds / 10);
     assert!(failed > 0 && restarts > seeds);
 }
