@@ -6,6 +6,8 @@
 //! waits, and is not judged; but where the harness says who can reach whom, and of which nodes a majority
 //! is needed (`Options::components`, `Options::primary`), nobody in a majority may wait.
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use crate::report::{Findings, PrimaryRule};
 use crate::uniform::{Broadcast, Stay, Uniform};
 use crate::view::End;
@@ -14,12 +16,14 @@ use super::ua_agreement::homes;
 
 pub(super) fn check(uniform: &Uniform<'_>, findings: &mut Findings) {
     let homes = homes(uniform);
+    let mut delivered = Delivered::default();
     for (message, broadcast) in (0..).zip(&uniform.broadcasts) {
         let Some(broadcast) = broadcast else { continue };
         let Some(stay) = resting(uniform, broadcast.process) else {
             continue;
         };
-        let wrong = wrong(uniform, stay, message, broadcast, homes[message as usize]);
+        let home = homes[message as usize];
+        let wrong = wrong((uniform, &mut delivered), stay, (message, broadcast), home);
         findings.check(wrong.is_none(), || {
             let who = uniform.base.who(broadcast.process);
             let what = uniform.base.what(message);
@@ -38,26 +42,36 @@ fn resting<'b>(uniform: &'b Uniform<'_>, process: u32) -> Option<&'b Stay> {
     uniform.rests(stay).then_some(stay)
 }
 
+/// What was delivered in stays, looked at once for all that was broadcast: a stay may have as many deliveries as there are broadcasts.
+#[derive(Default)]
+struct Delivered(FxHashMap<u32, FxHashSet<u32>>);
+
+impl Delivered {
+    fn has(&mut self, uniform: &Uniform<'_>, stay: u32, message: u32) -> bool {
+        let look = || {
+            let deliveries = uniform.deliveries(&uniform.stays[stay as usize]);
+            deliveries.map(|(_, place)| place.message).collect()
+        };
+        self.0.entry(stay).or_insert_with(look).contains(&message)
+    }
+}
+
 fn wrong(
-    uniform: &Uniform<'_>,
+    (uniform, delivered): (&Uniform<'_>, &mut Delivered),
     last: &Stay,
-    message: u32,
-    broadcast: &Broadcast,
+    (message, broadcast): (u32, &Broadcast),
     home: Option<u32>,
 ) -> Option<String> {
     let Some(view) = home else {
         let hidden = uniform.is_hidden(broadcast.view, last.view);
         return (!hidden).then(|| "and nobody has delivered it".into());
     };
-    let stays = uniform.lives[broadcast.process as usize].iter();
+    let mut stays = uniform.lives[broadcast.process as usize].iter().copied();
     let there = stays
-        .map(|stay| &uniform.stays[*stay as usize])
-        .find(|stay| stay.view == view)
-        .filter(|stay| uniform.owes_all(stay))?;
-    let delivered = uniform
-        .deliveries(there)
-        .any(|(_, place)| place.message == message);
-    (!delivered).then(|| format!("and did not deliver it in {}", uniform.shown(view)))
+        .find(|stay| uniform.stays[*stay as usize].view == view)
+        .filter(|stay| uniform.owes_all(&uniform.stays[*stay as usize]))?;
+    (!delivered.has(uniform, there, message))
+        .then(|| format!("and did not deliver it in {}", uniform.shown(view)))
 }
 
 fn check_waiting(uniform: &Uniform<'_>, findings: &mut Findings) {
