@@ -1,5 +1,6 @@
 //! Slots that get from one partition to another while clients go on.
 
+mod answers;
 mod disturb;
 mod ends;
 #[cfg(feature = "mutants")]

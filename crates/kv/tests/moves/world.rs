@@ -18,6 +18,7 @@ use rota_kv::{Map, Partition, Partitions, Slots};
 use rota_multiring::Place;
 use rota_replica::{Command, Frozen as _, Machine as _};
 
+use super::answers::merged;
 use super::disturb::{self, Disturbance};
 use super::rings::{ALL, Rings, ring_of};
 
@@ -743,26 +744,6 @@ impl World {
         let judged = history::judge(&self.history);
         judged.err().map(|wrong| wrong.to_string())
     }
-}
-
-/// What became of each operation; `None`: nothing was done anywhere, and all say so.
-fn merged<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<Vec<(u32, Outcome)>> {
-    let (mut all, mut moving, mut count) = (Vec::new(), 0, 0);
-    for answer in answers {
-        count += 1;
-        match answer {
-            Answer::Outcomes(outcomes) => all.extend(outcomes.iter().cloned()),
-            Answer::Moving => moving += 1,
-            // Of one partition: it did nothing.
-            Answer::Refused => {}
-            other => panic!("{other:?}"),
-        }
-    }
-    assert!(moving == 0 || moving == count, "done by half");
-    all.sort_by_key(|(at, _)| *at);
-    // What is of all partitions is answered by each.
-    all.dedup();
-    (moving == 0).then_some(all)
 }
 
 /// The world as it was at its end, and what is wrong.

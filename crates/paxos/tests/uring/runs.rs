@@ -39,7 +39,9 @@ fn one_order_for_all_where_values_are_multicast() {
 #[cfg(not(feature = "mutants"))]
 #[test]
 fn one_order_for_all_in_a_worse_world() {
-    all_are_right(&OF_WORSE, seeds_or(0..75), |seed| run_worse(seed, seed % 2 == 0));
+    all_are_right(&OF_WORSE, seeds_or(0..75), |seed| {
+        run_worse(seed, seed % 2 == 0)
+    });
 }
 
 #[cfg(not(feature = "mutants"))]
