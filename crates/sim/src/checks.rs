@@ -121,7 +121,7 @@ impl Observer for Checks {
     }
 
     fn disk_lost(&mut self, node: NodeId, loss: DiskLoss) {
-        if matches!(loss, DiskLoss::Everything | DiskLoss::Backup) {
+        if loss.is_of_durable() {
             self.online.disk_lost(node);
             self.numbers_lost = true;
         }

@@ -62,6 +62,11 @@ impl Plan {
     /// Disks of nodes that come back are other ones, or there are none. With lists of their own nodes have to keep which ones they
     /// have met, and by voting what they have voted for.
     fn draw_lost_memories(&mut self, rng: &mut Rng) {
+        if let Some(views) = &mut self.views {
+            // An order that begins anew where no disk tells the numbers of the old one's views may give them again, and a trace does not
+            // say which of two came first.
+            views.amnesia = false;
+        }
         let (has, percent) = rng.pick(&[("without_disks", 100), ("with_emptied_disks", 40)]);
         for fault in &mut self.faults {
             if let FaultKind::Kill { disk, .. } = &mut fault.kind

@@ -87,6 +87,13 @@ pub enum DiskLoss {
     Backup,
 }
 
+impl DiskLoss {
+    /// Whether what was durable is lost as well.
+    pub const fn is_of_durable(self) -> bool {
+        matches!(self, Self::Everything | Self::Backup)
+    }
+}
+
 /// What a host loses for good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {

@@ -103,7 +103,7 @@ impl Plan {
         for fault in &mut self.faults {
             if let FaultKind::Kill { disk, for_good, .. } = &mut fault.kind {
                 *for_good = false;
-                if matches!(disk, DiskLoss::Everything | DiskLoss::Backup) {
+                if disk.is_of_durable() {
                     *disk = DiskLoss::Torn;
                 }
             }

@@ -118,7 +118,7 @@ impl<S: System> World<'_, S> {
             lasts,
         } = death;
         let disk = self.left_on(at, disk);
-        let emptied = matches!(disk, DiskLoss::Everything | DiskLoss::Backup);
+        let emptied = disk.is_of_durable();
         if !self.may_forget(at, emptied) || !self.loses(at, what, disk) {
             if let Some(life) = &mut self.hosts[at].life {
                 life.doom = None;
@@ -164,8 +164,7 @@ impl<S: System> World<'_, S> {
                 self.die(*at, death);
             } else if self.loses(*at, Crash::Power, death.disk) {
                 let lost_some = self.says_lost(*at, Crash::Power, death.disk);
-                self.hosts[*at].emptied |=
-                    matches!(death.disk, DiskLoss::Everything | DiskLoss::Backup);
+                self.hosts[*at].emptied |= death.disk.is_of_durable();
                 let disk = &mut self.hosts[*at].disk;
                 disk.crash(self.now, Crash::Power, death.disk, &mut self.rng);
                 disk.lost_some = lost_some;

@@ -102,7 +102,7 @@ impl<S: System> World<'_, S> {
             Some(DiskMode::Memory) => true,
             Some(mode) => {
                 let power = what == Crash::Power && mode == DiskMode::Async;
-                power || matches!(disk, DiskLoss::Everything | DiskLoss::Backup)
+                power || disk.is_of_durable()
             }
         };
         if !is_lost {
