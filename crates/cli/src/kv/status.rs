@@ -114,7 +114,7 @@ fn wrong(info: &BTreeMap<String, String>) -> Vec<String> {
     let of = |name: &str| info.get(name).map_or("", String::as_str);
     let mut wrong = Vec::new();
     if of("open") == "0" {
-        wrong.push("it gets a state of another replica".to_owned());
+        wrong.push("its replica has not caught up, or gets a state of another one".to_owned());
     }
     if of("full") == "1" {
         wrong.push("its partition is full: it takes no writes that could grow".to_owned());

@@ -144,7 +144,7 @@ impl Of {
             (
                 "open",
                 flag(facts.is_open),
-                "It takes commands: 0 while it gets a state of another replica.",
+                "Its replica has caught up: 0 while it is behind, or gets a state of another one.",
             ),
             ("keys", facts.keys as u64, "Keys of its partition."),
             (

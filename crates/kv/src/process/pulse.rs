@@ -1,5 +1,5 @@
-//! What a process looks at again and again: whether its replica has caught up, whether its partition has room, whether keys have come to their ends that nobody asks for, and whether a
-//! move of slots goes on.
+//! What a process looks at again and again: whether its replica has caught up, whether its partition has room, whether keys have come to their ends
+//! that nobody asks for, and whether a move of slots goes on.
 
 use std::io;
 use std::sync::Arc;
@@ -56,7 +56,11 @@ impl Pulse {
                 }
                 looked.look(number, (&mut watch, &mut given));
                 let is = (looked.ready.is_open(), looked.is_full.load(SeqCst));
-                if was.replace(is) != Some(is) {
+                let before = was.replace(is);
+                if before.map_or(is.0, |before| before.0 != is.0) {
+                    note(is.0);
+                }
+                if before != Some(is) {
                     // Others are to know at once.
                     looked.desk.tell_again();
                 }
@@ -68,6 +72,15 @@ impl Pulse {
             stop,
             thread: Some(thread.spawn(run)?),
         })
+    }
+}
+
+fn note(is_open: bool) {
+    match is_open {
+        true => tracing::info!("the replica has caught up"),
+        false => tracing::warn!(
+            "the replica is behind: others of its partition are asked for what its clients want"
+        ),
     }
 }
 
@@ -89,7 +102,7 @@ impl Looked {
                 .give(self.ring, (self.giver, number), &marker(0));
         }
         if let Some(step) = ended {
-            tracing::warn!("a move of slots does not go on: it is ended");
+            tracing::warn!(?step, "a move of slots does not go on: it is ended");
             let ring = match step {
                 Step::Forget { .. } => self.ring,
                 _ => self.global,

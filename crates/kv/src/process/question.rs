@@ -14,6 +14,8 @@ use crate::store::{Answer, Answered};
 struct Asked<'a> {
     link: &'a Link,
     id: u64,
+    /// Which of those that were asked.
+    number: usize,
 }
 
 impl Drop for Asked<'_> {
@@ -29,8 +31,10 @@ pub(super) struct Question<'a> {
     asked: Vec<Asked<'a>>,
     /// Whom to ask next, among the processes of the partition.
     from: usize,
-    tell: mpsc::UnboundedSender<Told>,
-    told: mpsc::UnboundedReceiver<Told>,
+    tell: mpsc::UnboundedSender<(usize, Told)>,
+    told: mpsc::UnboundedReceiver<(usize, Told)>,
+    /// So many were asked.
+    count: usize,
 }
 
 impl<'a> Question<'a> {
@@ -43,6 +47,7 @@ impl<'a> Question<'a> {
             from: 0,
             tell,
             told,
+            count: 0,
         }
     }
 
@@ -51,9 +56,10 @@ impl<'a> Question<'a> {
         let Some((link, at)) = self.gateway.of(self.partition, self.from) else {
             return false;
         };
-        let tell = self.tell.clone();
-        let id = link.ask(ask, move |told| drop(tell.send(told)));
-        self.asked.push(Asked { link, id });
+        self.count += 1;
+        let (tell, number) = (self.tell.clone(), self.count);
+        let id = link.ask(ask, move |told| drop(tell.send((number, told))));
+        self.asked.push(Asked { link, id, number });
         self.from = at + 1;
         true
     }
@@ -63,7 +69,9 @@ impl<'a> Question<'a> {
         if self.asked.is_empty() {
             return None;
         }
-        timeout_at(until, self.told.recv()).await.ok().flatten()
+        let (number, told) = timeout_at(until, self.told.recv()).await.ok().flatten()?;
+        self.asked.retain(|asked| asked.number != number);
+        Some(told)
     }
 }
 
