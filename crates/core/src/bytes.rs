@@ -110,3 +110,46 @@ impl Reader<'_> {
         })
     }
 }
+
+/// Bytes, behind how many they are.
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend((bytes.len() as u32).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// The same. `None` where they are not there.
+pub fn take_bytes<'a>(bytes: &mut Reader<'a>) -> Option<&'a [u8]> {
+    let length = bytes.u32()? as usize;
+    let (taken, rest) = bytes.0.split_at_checked(length)?;
+    bytes.0 = rest;
+    Some(taken)
+}
+
+/// Bytes or none.
+pub fn put_some(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
+    out.push(u8::from(bytes.is_some()));
+    if let Some(bytes) = bytes {
+        put_bytes(out, bytes);
+    }
+}
+
+/// The same. `None` where they are not there.
+pub fn take_some<'a>(bytes: &mut Reader<'a>) -> Option<Option<&'a [u8]>> {
+    Some(match bytes.flag()? {
+        true => Some(take_bytes(bytes)?),
+        false => None,
+    })
+}
+
+/// A list. `None` where one of its items is not there. Room for it is made as it comes.
+pub fn take_list<'a, T>(
+    bytes: &mut Reader<'a>,
+    mut item: impl FnMut(&mut Reader<'a>) -> Option<T>,
+) -> Option<Vec<T>> {
+    let count = bytes.u32()?;
+    let mut list = Vec::new();
+    for _ in 0..count {
+        list.push(item(bytes)?);
+    }
+    Some(list)
+}

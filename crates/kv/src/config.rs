@@ -8,12 +8,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use rota_core::contract::NodeId;
+use rota_front::TlsSection;
+use rota_front::access::{UserError, UserSection, Users};
 use rota_node::RingsConfig;
 use rota_node::rings::RingsError;
 use rota_replica::ReplicaConfig;
 use serde::{Deserialize, Serialize};
 
-use crate::access::{UserError, UserSection, Users};
 use crate::map::{Map, MapError, Partition};
 use crate::slots::Slots;
 
@@ -58,31 +59,6 @@ impl KvSection {
     /// So many clients may be connected.
     pub fn clients(&self) -> u64 {
         u64::from(self.clients.unwrap_or(USUAL_CLIENTS))
-    }
-}
-
-/// The `[kv.tls]` section. In all paths `{node}` stands for the node's number.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TlsSection {
-    /// The process's certificate and those between it and its root, as PEM.
-    pub certificate: PathBuf,
-    /// Its private key, as PEM.
-    pub key: PathBuf,
-    /// The roots that clients' certificates have to come from, as PEM; if nothing is said, clients need none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client_ca: Option<PathBuf>,
-}
-
-impl TlsSection {
-    /// That of a node.
-    pub(crate) fn of(&self, node: NodeId) -> Self {
-        let of = |path: &PathBuf| rota_node::path_of(path, node);
-        Self {
-            certificate: of(&self.certificate),
-            key: of(&self.key),
-            client_ca: self.client_ca.as_ref().map(of),
-        }
     }
 }
 
@@ -205,7 +181,7 @@ impl fmt::Display for ConfigError {
                 f,
                 "whoever reaches {address} could read metrics: leave out `metrics_port`, or write `metrics_insecure = true` in `[kv]`"
             ),
-            Self::User(error) => write!(f, "{error}"),
+            Self::User(error) => write!(f, "`[[kv.user]]`: {error}"),
             Self::Unprotected(address) => write!(
                 f,
                 "clients would be served at {address}, which other hosts reach, without a password or unsealed: give it `[kv.tls]` and either `client_ca` there or \

@@ -5,7 +5,6 @@
 //! | [`store`] | what a partition keeps, and what commands do to it: the state machine, without I/O |
 //! | [`outlook`] | when what was answered may be told, without I/O |
 //! | [`redis`] | what Redis' clients say and hear, as operations of that machine, without I/O |
-//! | [`access`] | who may do what |
 //! | [`Kv`] | a process: a replica, its clients, its way to the other processes |
 //! | [`KvConfig`] | what processes are told |
 //! | [`moving`] | how slots get from one partition to another, without I/O |
@@ -13,7 +12,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod access;
 mod config;
 mod map;
 pub mod moving;
@@ -24,7 +22,8 @@ pub mod redis;
 mod slots;
 pub mod store;
 
-pub use config::{ConfigError, KvConfig, KvSection, PartitionSection, ProcessSection, TlsSection};
+pub use config::{ConfigError, KvConfig, KvSection, PartitionSection, ProcessSection};
 pub use map::{Map, MapError, Partition, Partitions};
-pub use process::{Kv, SealError, StartError};
+pub use process::{Kv, StartError};
+pub use rota_front::{SealError, TlsSection, access};
 pub use slots::Slots;

@@ -442,9 +442,10 @@ fn who_has_to_say_who_it_is_says_nothing_else_before() {
     };
     let users = Users::new(&[eye]).expect("a user");
     desk.connection
+        .who
         .log_in(users.login(b"eye", b"secret").expect("it is"));
     assert!(desk.hear("HELLO 3").contains("proto :3"));
-    assert_eq!(desk.connection.version(), Version::Resp3);
+    assert_eq!(desk.connection.who.version(), Version::Resp3);
     // What it may not do breaks a transaction as any other error.
     all(
         &mut desk,

@@ -1,7 +1,10 @@
 //! The one order of all instances of all rings.
 
+use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZeroU32;
+
+use rota_core::bytes::Reader;
 
 /// A place in the order of one ring: dense, from 1.
 pub type Instance = u64;
@@ -82,6 +85,24 @@ pub struct Place {
 }
 
 impl Place {
+    /// Writes it: 22 bytes.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        out.extend(self.round.to_le_bytes());
+        out.extend(self.rank.0.to_le_bytes());
+        out.extend(self.instance.to_le_bytes());
+        out.extend(self.index.to_le_bytes());
+    }
+
+    /// The next one of what is left to read. `None` where there is none.
+    pub fn take(bytes: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            round: bytes.u64()?,
+            rank: Rank(bytes.u16()?),
+            instance: bytes.u64()?,
+            index: bytes.u32()?,
+        })
+    }
+
     /// Behind everything.
     pub(crate) const MAX: Self = Self {
         round: Round::MAX,

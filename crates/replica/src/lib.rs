@@ -55,6 +55,7 @@
 //! | [`Replica`] | a replica in this process |
 //! | [`Client`] | a session: commands that count once |
 //! | [`Orders`] | commands that are given once, and whose answers are called for |
+//! | [`Ready`] | whether a replica has caught up |
 //! | [`sessions`] | the same, as a part of the state |
 
 #![forbid(unsafe_code)]
@@ -70,6 +71,7 @@ mod keeper;
 mod machine;
 mod orders;
 mod peers;
+mod ready;
 mod replica;
 pub mod sessions;
 mod shared;
@@ -79,5 +81,6 @@ pub use config::ReplicaConfig;
 pub use error::{CallError, StartError};
 pub use machine::{Command, Frozen, Machine};
 pub use orders::Orders;
+pub use ready::{Given, Ready};
 pub use replica::{Replica, ReplicaStatus};
 pub use shared::Counts;

@@ -18,14 +18,14 @@ use tokio::time::Instant;
 
 use super::desk::{Desk, Listening};
 use super::frame::{Ask, Failed, Health, Tell};
-use super::lane::{Item, Lane, Said, Teller};
 use super::link::{SILENCE, say};
 use super::lock;
 use super::maps::Maps;
-use super::ready::Ready;
+use super::{Item, Lane, Said, Teller};
 use crate::map::{Partition, Partitions};
 use crate::outlook::Signal;
 use crate::store::{Answered, Store};
+use rota_replica::Ready;
 
 /// How often it is looked whether somebody comes.
 const LOOK: Duration = Duration::from_millis(20);
@@ -49,7 +49,7 @@ pub(super) struct Room {
     pub(super) global: Rank,
     pub(super) desk: Arc<Desk>,
     pub(super) maps: Arc<Maps>,
-    pub(super) ready: Arc<Ready>,
+    pub(super) ready: Arc<Ready<Store>>,
     pub(super) is_full: Arc<AtomicBool>,
     /// What is only looked at.
     pub(super) looks: Arc<Lane>,

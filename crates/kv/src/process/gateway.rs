@@ -14,14 +14,14 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::desk::Desk;
-use super::lane::{Item, Lane, Teller};
 use super::link::Link;
 use super::maps::Maps;
 use super::order::PAUSE;
-use super::ready::Ready;
-use super::times::Times;
+use super::{Item, Lane, Teller};
 use crate::map::{Map, Partition, Partitions};
 use crate::store::{Answer, Batch, MOST_BATCH_BYTES, MOST_OPERATIONS, Outcome, Pack, Store};
+use rota_front::Times;
+use rota_replica::Ready;
 
 /// What is refused since its slots move is given again after this time at most.
 const LONG_PAUSE: Duration = Duration::from_millis(8);
@@ -101,7 +101,7 @@ pub(super) struct Gateway {
     pub(super) global: Rank,
     pub(super) maps: Arc<Maps>,
     pub(super) orders: Orders<Store>,
-    pub(super) ready: Arc<Ready>,
+    pub(super) ready: Arc<Ready<Store>>,
     pub(super) giver: u64,
     pub(super) last: AtomicU64,
     pub(super) desk: Arc<Desk>,

@@ -69,24 +69,33 @@ fn lines(
             ("process_id", std::process::id().to_string()),
             (
                 "uptime_in_seconds",
-                server.began.elapsed().as_secs().to_string(),
+                server.guests.began.elapsed().as_secs().to_string(),
             ),
         ],
         "clients" => vec![
-            ("connected_clients", count(&server.clients)),
-            ("maxclients", server.most_clients.to_string()),
+            ("connected_clients", count(&server.guests.counted.clients)),
+            ("maxclients", server.guests.most_clients.to_string()),
         ],
         "memory" => vec![
             ("used_memory", facts.bytes.to_string()),
-            ("mem_clients_normal", server.held.bytes().to_string()),
+            ("mem_clients_normal", server.guests.held.bytes().to_string()),
             ("maxmemory", server.most_bytes.to_string()),
             ("maxmemory_policy", "noeviction".to_owned()),
         ],
         "persistence" => vec![("loading", flag(false)), ("aof_enabled", flag(true))],
         "stats" => vec![
-            ("total_connections_received", count(&server.connections)),
-            ("total_commands_processed", count(&server.commands)),
-            ("rejected_connections", count(&server.refused)),
+            (
+                "total_connections_received",
+                count(&server.guests.counted.connections),
+            ),
+            (
+                "total_commands_processed",
+                count(&server.guests.counted.commands),
+            ),
+            (
+                "rejected_connections",
+                count(&server.guests.counted.refused),
+            ),
         ],
         "replication" => {
             let view = server.view();
@@ -121,12 +130,12 @@ fn own(server: &Server, facts: &Facts) -> Vec<(&'static str, String)> {
         ("answers_waiting_for_partitions", of.join(",")),
     ];
     let counted = [
-        ("commands", &server.commands),
+        ("commands", &server.guests.counted.commands),
         ("batches", &server.batches),
         ("outcomes_unknown", &server.unknown),
-        ("refused", &server.refused),
-        ("protocol_errors", &server.protocol_errors),
-        ("not_let_in", &server.not_let_in),
+        ("refused", &server.guests.counted.refused),
+        ("protocol_errors", &server.guests.counted.protocol_errors),
+        ("not_let_in", &server.guests.counted.not_let_in),
     ];
     lines.extend(counted.map(|(name, count)| (name, count.load(SeqCst).to_string())));
     lines

@@ -5,13 +5,14 @@ use rota_replica::CallError;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::Item;
 use super::gateway::{Gateway, OrderError};
-use super::lane::{Item, Permit};
-use super::now;
 use super::order::{PAUSE, Waiting, fail};
 use crate::map::Partitions;
 use crate::mutants::{self, Mutant};
 use crate::store::{Batch, MOST_ANSWER_BYTES, Pack, Store};
+use rota_front::lane::Permit;
+use rota_front::now;
 
 /// A message that does nothing but let time pass, to now, or a later time at which somebody has asked.
 pub(super) fn marker(asked: u64) -> Vec<u8> {

@@ -1,37 +1,14 @@
-//! `GET /metrics`: how the process is, for Prometheus (OpenMetrics text).
+//! How the process is, for Prometheus.
 
-use std::convert::Infallible;
-use std::fmt::{self, Write as _};
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HOST};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use rota_front::metrics::Text;
 use rota_replica::Replica;
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
 
 use super::facts::Facts;
 use super::listen::Server;
-use super::local::{Local, bind, listen};
 use crate::store::Store;
-
-/// So many ask at once at most.
-const MOST_GUESTS: usize = 16;
-/// A request and its answer take no longer.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a listener waits that got an error.
-const PAUSE: Duration = Duration::from_millis(50);
-const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Whom it tells of.
 pub(super) struct Of {
@@ -39,100 +16,18 @@ pub(super) struct Of {
     pub(super) replica: Arc<Replica<Store>>,
 }
 
-/// Answers at an address, until what is returned is dropped.
-pub(super) fn open(address: SocketAddr, of: Of) -> io::Result<Local> {
-    let listener = bind(address)?;
-    Local::start("rota-kv-metrics", move || {
-        listen(listener, move |listener| serve(listener, Arc::new(of)));
-    })
-}
-
-async fn serve(listener: TcpListener, of: Arc<Of>) {
-    let room = Arc::new(Semaphore::new(MOST_GUESTS));
-    loop {
-        let Ok(seat) = Arc::clone(&room).acquire_owned().await else {
-            return;
-        };
-        let Ok((stream, _)) = listener.accept().await else {
-            sleep(PAUSE).await;
-            continue;
-        };
-        let of = Arc::clone(&of);
-        drop(tokio::task::spawn_local(async move {
-            let answer = service_fn(move |request| {
-                let of = Arc::clone(&of);
-                async move { Ok::<_, Infallible>(answer(&request, &of)) }
-            });
-            let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new()).keep_alive(false);
-            let served = http.serve_connection(TokioIo::new(stream), answer);
-            let _ = timeout(PATIENCE, served).await;
-            drop(seat);
-        }));
-    }
-}
-
-fn answer(request: &Request<Incoming>, of: &Of) -> Response<Full<Bytes>> {
-    let host = request.headers().get(HOST).map(|host| host.as_bytes());
-    let (status, text) = match (request.method(), request.uri().path()) {
-        _ if !rota_net::is_meant_for(host, "", &[]) => (
-            StatusCode::MISDIRECTED_REQUEST,
-            "this is another host\n".to_owned(),
-        ),
-        (&Method::GET, "/metrics") => (StatusCode::OK, of.text()),
-        (&Method::GET, _) => (StatusCode::NOT_FOUND, "there is /metrics\n".to_owned()),
-        _ => (
-            StatusCode::METHOD_NOT_ALLOWED,
-            "GET, and nothing else\n".to_owned(),
-        ),
-    };
-    let kind = match status {
-        StatusCode::OK => TEXT,
-        _ => "text/plain; charset=utf-8",
-    };
-    let mut response = Response::new(Full::new(Bytes::from(text)));
-    *response.status_mut() = status;
-    let kind = hyper::header::HeaderValue::from_static(kind);
-    response.headers_mut().insert(CONTENT_TYPE, kind);
-    response
-}
-
-/// The text, as it is written.
-struct Text(String);
-
-impl Text {
-    fn one(&mut self, (name, kind): (&str, &str), help: &str, value: impl fmt::Display) {
-        self.head((name, kind), help);
-        let end = if kind == "counter" { "_total" } else { "" };
-        let _ = writeln!(self.0, "rota_kv_{name}{end} {value}");
-    }
-
-    fn gauges(&mut self, gauges: &[(&str, u64, &str)]) {
-        for (name, value, help) in gauges {
-            self.one((name, "gauge"), help, value);
-        }
-    }
-
-    fn head(&mut self, (name, kind): (&str, &str), help: &str) {
-        let _ = write!(
-            self.0,
-            "# TYPE rota_kv_{name} {kind}\n# HELP rota_kv_{name} {help}\n"
-        );
-    }
-}
-
 impl Of {
-    fn text(&self) -> String {
-        let mut text = Text(String::new());
-        self.store(&mut text);
-        self.clients(&mut text);
-        self.answers(&mut text);
-        self.replica(&mut text);
-        text.0 + "# EOF\n"
+    /// All of it.
+    pub(super) fn tell(&self, text: &mut Text) {
+        self.store(text);
+        self.clients(text);
+        self.answers(text);
+        self.replica(text);
     }
 
     fn store(&self, text: &mut Text) {
         let (server, gateway) = (&self.server, &self.server.gateway);
+        let guests = &server.guests;
         let facts = Facts::of(gateway);
         let flag = |flag: bool| u64::from(flag);
         let gauges = [
@@ -176,13 +71,13 @@ impl Of {
             ),
             (
                 "clients",
-                server.clients.load(SeqCst),
+                guests.counted.clients.load(SeqCst),
                 "Clients that are connected.",
             ),
-            ("clients_limit", server.most_clients, "So many may be."),
+            ("clients_limit", guests.most_clients, "So many may be."),
             (
                 "clients_bytes",
-                server.held.bytes(),
+                guests.held.bytes(),
                 "What is kept for clients.",
             ),
         ];
@@ -215,23 +110,23 @@ impl Of {
         );
         for partition in self.server.gateway.maps.now().partitions() {
             let waits = u8::from(facts.waits_for.contains(&partition));
-            let _ = writeln!(
-                text.0,
-                "rota_kv_answers_wait_for{{partition=\"{}\"}} {waits}",
-                partition.0
+            text.value(
+                "answers_wait_for",
+                &format!("partition=\"{}\"", partition.0),
+                waits,
             );
         }
     }
 
     fn clients(&self, text: &mut Text) {
-        let server = &self.server;
+        let (server, guests) = (&self.server, &self.server.guests.counted);
         let counted = [
             (
                 "connections",
-                &server.connections,
+                &guests.connections,
                 "Clients that have connected.",
             ),
-            ("commands", &server.commands, "Commands that were read."),
+            ("commands", &guests.commands, "Commands that were read."),
             (
                 "batches",
                 &server.batches,
@@ -244,17 +139,17 @@ impl Of {
             ),
             (
                 "clients_refused",
-                &server.refused,
+                &guests.refused,
                 "Clients that were too many.",
             ),
             (
                 "protocol_errors",
-                &server.protocol_errors,
+                &guests.protocol_errors,
                 "What could not be read.",
             ),
             (
                 "not_let_in",
-                &server.not_let_in,
+                &guests.not_let_in,
                 "Wrong passwords and handshakes, and clients that said nothing of themselves.",
             ),
         ];
@@ -268,20 +163,7 @@ impl Of {
         text.head(("answer_seconds", "histogram"), help);
         let gateway = &self.server.gateway;
         for (kind, times) in [("look", &gateway.looked), ("order", &gateway.ordered)] {
-            let name = "rota_kv_answer_seconds";
-            for (end, count) in times.until() {
-                let _ = writeln!(
-                    text.0,
-                    "{name}_bucket{{kind=\"{kind}\",le=\"{end}\"}} {count}"
-                );
-            }
-            let (count, sum) = times.all();
-            let _ = writeln!(
-                text.0,
-                "{name}_bucket{{kind=\"{kind}\",le=\"+Inf\"}} {count}"
-            );
-            let _ = writeln!(text.0, "{name}_sum{{kind=\"{kind}\"}} {sum}");
-            let _ = writeln!(text.0, "{name}_count{{kind=\"{kind}\"}} {count}");
+            text.histogram("answer_seconds", &format!("kind=\"{kind}\""), times);
         }
     }
 
@@ -335,7 +217,7 @@ impl Of {
         );
         for ring in [self.server.gateway.ring, self.server.gateway.global] {
             let is = u8::from(waits.iter().any(|need| need.rank == ring));
-            let _ = writeln!(text.0, "rota_kv_waits_for_ring{{ring=\"{}\"}} {is}", ring.0);
+            text.value("waits_for_ring", &format!("ring=\"{}\"", ring.0), is);
         }
     }
 }

@@ -6,12 +6,9 @@ mod door;
 mod facts;
 mod frame;
 mod gateway;
-mod held;
 mod info;
-mod lane;
 mod link;
 mod listen;
-mod local;
 mod looks;
 mod maps;
 mod metrics;
@@ -19,25 +16,29 @@ mod moves;
 mod order;
 mod pulse;
 mod question;
-mod ready;
-mod sealed;
 mod start;
-mod times;
 mod walks;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use sealed::SealError;
+use crate::map::Partitions;
+use crate::store::{Answer, MOST_PACKED};
+use gateway::OrderError;
+
 pub use start::{Kv, StartError};
-
-/// Milliseconds since 1970.
-fn now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| now.as_millis() as u64)
-}
 
 /// What is behind a mutex, also where a thread that held it has panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What waits to be ordered.
+type Lane = rota_front::lane::Lane<Partitions, Said>;
+type Item = rota_front::lane::Item<Partitions, Said>;
+type Teller = rota_front::lane::Teller<Said>;
+/// What each of a batch's partitions says.
+type Said = Result<Vec<Answer>, OrderError>;
+
+fn lane() -> Arc<Lane> {
+    Arc::new(Lane::new(MOST_PACKED, || Err(OrderError::Busy)))
 }

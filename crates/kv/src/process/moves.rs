@@ -8,11 +8,11 @@ use rota_resp::Reply;
 use tokio::time::sleep;
 
 use super::gateway::{Gateway, OrderError};
-use super::now;
 use crate::map::Partition;
 use crate::moving::{Failure, Moved, Mover, Next};
 use crate::slots::Slots;
 use crate::store::{Batch, MoveName, Operation, Outcome, Snapshot, Step, Store};
+use rota_front::now;
 
 /// A group of slots is tried again for so long.
 const TRIES: Duration = Duration::from_secs(20);

@@ -10,14 +10,15 @@ use rota_replica::CallError;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::Item;
 use super::frame::{Ask, Failed};
 use super::gateway::{Gateway, OrderError, Route};
-use super::lane::{Item, Permit};
 use super::link::Lost;
 use super::listen::Server;
 use super::question::{Question, answers_of};
 use crate::map::{Partition, Partitions};
 use crate::store::{Answer, Answered, Pack};
+use rota_front::lane::Permit;
 
 /// How long what a ring does not take waits until it is given again.
 pub(super) const PAUSE: Duration = Duration::from_millis(1);

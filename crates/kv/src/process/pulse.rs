@@ -13,9 +13,9 @@ use rota_replica::Orders;
 use super::desk::Desk;
 use super::looks::marker;
 use super::moves::{Watch, step_batch};
-use super::now;
-use super::ready::{Given, Ready};
 use crate::store::{Pack, Step, Store};
+use rota_front::now;
+use rota_replica::{Given, Ready};
 
 /// How often.
 const LOOK: Duration = Duration::from_millis(100);
@@ -33,7 +33,7 @@ pub(super) struct Looked {
     /// A partition with so many bytes has no room.
     pub(super) most_bytes: u64,
     pub(super) is_full: Arc<AtomicBool>,
-    pub(super) ready: Arc<Ready>,
+    pub(super) ready: Arc<Ready<Store>>,
     pub(super) desk: Arc<Desk>,
 }
 
@@ -88,7 +88,7 @@ impl Looked {
     fn look(&self, number: u64, (watch, given): (&mut Watch, &mut Given)) {
         // Names of their own.
         let of = (self.giver, number | 1 << 63);
-        self.ready.look(self.ring, of, given);
+        self.ready.look((self.ring, &marker(0)), of, given);
         let look = |store: &Store| {
             let ended = watch.ended(store, self.waits);
             (store.bytes() as u64, store.has_ended(now()), ended)

@@ -6,32 +6,30 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rota_core::contract::{Incarnation, NodeId, Process};
+use rota_front::access::Users;
+use rota_front::metrics::{self, Text};
+use rota_front::{Guests, Local, SealError, Sealer, Times};
 use rota_multiring::Rank;
 use rota_replica::{Replica, ReplicaStatus};
 
 use super::desk::{AtDesk, Desk};
 use super::door::{Door, Room};
 use super::gateway::{Gateway, Route};
-use super::held::Held;
-use super::lane::Lane;
 use super::link::{Link, Other};
 use super::listen::{self, Server};
-use super::local::Local;
 use super::maps::Maps;
-use super::metrics::{self, Of};
+use super::metrics::Of;
 use super::pulse::{Looked, Pulse};
-use super::ready::Ready;
-use super::sealed::{SealError, Sealer};
-use super::times::Times;
 use super::walks::Walks;
-use crate::access::Users;
+use super::{Lane, lane};
 use crate::config::{ConfigError, KvConfig, ProcessSection};
 use crate::map::Partition;
 use crate::redis::NodeView;
 use crate::store::Store;
+use rota_replica::Ready;
 
 const USUAL_PATIENCE: u64 = 5_000;
 const USUAL_MIB: u64 = 4_096;
@@ -62,7 +60,7 @@ impl fmt::Display for StartError {
             Self::Slots => f.write_str(
                 "the file gives slots to other partitions than its state has them: put `slots` and the `[[kv.partition]]` sections back",
             ),
-            Self::Seal(error) => write!(f, "{error}"),
+            Self::Seal(error) => write!(f, "[kv.tls]: {error}"),
             Self::System(what, error) => write!(f, "{what}: {error}"),
         }
     }
@@ -115,7 +113,7 @@ impl Kv {
             ready: Arc::new(Ready::new(replica.orders())),
             replica: Arc::clone(&replica),
             is_full: Arc::clone(&is_full),
-            looks: Arc::default(),
+            looks: lane(),
         };
         let door = begins.door()?;
         let server = begins.server()?;
@@ -172,7 +170,7 @@ struct Begins<'a> {
     desk: Arc<Desk>,
     maps: Arc<Maps>,
     replica: Arc<Replica<Store>>,
-    ready: Arc<Ready>,
+    ready: Arc<Ready<Store>>,
     is_full: Arc<AtomicBool>,
     looks: Arc<Lane>,
 }
@@ -271,7 +269,7 @@ impl Begins<'_> {
         let of = |partition: &Partition| [Route::Other(*partition), Route::LookAt(*partition)];
         let routes = others.keys().flat_map(of);
         let routes = routes.chain([Route::Own, Route::All]);
-        let lanes = routes.map(|route| (route, Arc::default()));
+        let lanes = routes.map(|route| (route, lane()));
         let looks = (Route::Look, Arc::clone(&self.looks));
         Ok(Gateway {
             lanes: lanes.chain([looks]).collect(),
@@ -307,29 +305,19 @@ impl Begins<'_> {
             })
         };
         let most_mib = kv.partition_mib.unwrap_or(USUAL_MIB);
+        let users = Users::new(&kv.user);
+        let users = users.map_err(|error| StartError::Config(ConfigError::User(error)))?;
         Ok(Arc::new(Server {
             gateway: self.gateway()?,
             nodes: kv.process.iter().filter_map(node).collect(),
             cluster: self.config.rings.common.cluster,
             me: self.node.get(),
-            users: Users::new(&kv.user)
-                .map_err(|error| StartError::Config(ConfigError::User(error)))?,
-            sealer: self.sealer()?,
+            guests: Arc::new(Guests::new(users, self.sealer()?, kv.clients())),
             walks: Walks::default(),
-            held: Held::default(),
             seen: Mutex::default(),
-            began: Instant::now(),
-            most_clients: kv.clients(),
             most_bytes: most_mib << 20,
-            clients: AtomicU64::new(0),
-            connections: AtomicU64::new(0),
-            commands: AtomicU64::new(0),
             batches: AtomicU64::new(0),
             unknown: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
-            protocol_errors: AtomicU64::new(0),
-            not_let_in: AtomicU64::new(0),
-            complaints: Mutex::default(),
         }))
     }
 
@@ -341,7 +329,8 @@ impl Begins<'_> {
             server: Arc::clone(server),
             replica: Arc::clone(&self.replica),
         };
-        let metrics = metrics::open(self.at(self.process, port)?, of);
+        let tells = Box::new(move |text: &mut Text| of.tell(text));
+        let metrics = metrics::open(self.at(self.process, port)?, "kv", tells);
         let metrics = metrics.map_err(|error| StartError::System("metrics", error))?;
         Ok(Some(metrics))
     }

@@ -1,10 +1,10 @@
 //! `ROTA`: what Redis has no command for.
 
 use bytes::Bytes;
+use rota_front::command::{error, is, number};
 use rota_resp::Reply;
 
 use super::connection::Step;
-use super::parse::{error, is, number};
 use crate::map::{Map, Partition};
 use crate::slots::Slots;
 

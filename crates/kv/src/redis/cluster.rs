@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use bytes::Bytes;
+use rota_front::command::{error, is, number, wrong_count};
 use rota_resp::{Reply, slot};
 
-use super::parse::{error, is, number, wrong_count};
 use super::view::{NodeView, View};
 
 /// The slots of each partition: ranges, as the map has them.

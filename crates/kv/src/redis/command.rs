@@ -1,10 +1,11 @@
 //! Commands as operations.
 
 use bytes::Bytes;
+use rota_front::command::{Refused, error, is, not_a_number, number, syntax, wrong_count};
 
 use super::parse::{
-    AT_MILLIS, AT_SECONDS, MILLIS, Refused, SECONDS, Unit, error, getex_options, is, life,
-    life_or_past, number, only_life, set_options, syntax, wrong_count,
+    AT_MILLIS, AT_SECONDS, MILLIS, SECONDS, Unit, getex_options, life, life_or_past, only_life,
+    set_options,
 };
 use crate::store::{
     Action, Life, MOST_KEY_BYTES, MOST_VALUE_BYTES, Only, OnlyLife, Operation, Test, Wanted,
@@ -290,7 +291,7 @@ fn range(arguments: &[Bytes]) -> Refused<Plan<'_>> {
         [] => USUAL_RANGE,
         [word, count] if is(word, "LIMIT") => {
             let count = number(count)?;
-            u32::try_from(count).map_err(|_| super::parse::not_a_number())?
+            u32::try_from(count).map_err(|_| not_a_number())?
         }
         _ => return Err(syntax()),
     };

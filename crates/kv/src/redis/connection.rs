@@ -1,22 +1,20 @@
 //! A client's connection: what it has said so far, and what is to be done for it now.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use bytes::Bytes;
+use rota_front::command::{Entry, error, is, number, unknown, wrong_count};
+use rota_front::{Hello, Who, session};
 use rota_multiring::Place;
-use rota_resp::{Reply, Version};
+use rota_resp::Reply;
 
 use super::admin::admin;
-use super::parse::{error, is, number, syntax, wrong_count};
 use super::queue::Queue;
 use super::scan::scan;
-use super::session::{self, Identity};
-use super::table::{Entry, find};
+use super::table::{TABLE, find};
 use super::view::View;
 use super::work::{Task, Walk, Work};
 use super::{cluster, work};
-use crate::access::User;
 use crate::map::Partition;
 use crate::slots::Slots;
 use crate::store::MOST_BATCH_BYTES;
@@ -48,15 +46,10 @@ pub enum Step {
 /// See the module's page.
 #[derive(Debug)]
 pub struct Connection {
-    identity: Identity,
+    /// Whose it is.
+    pub who: Who,
     /// It knows where keys are, and is told when it asks in the wrong place.
     is_cluster: bool,
-    /// Before it said who it is, which has to be proved.
-    before: Option<Identity>,
-    is_open: bool,
-    has_logged_in: bool,
-    /// What it may do; none: everything.
-    user: Option<Arc<User>>,
     queue: Option<Queue>,
     watched: BTreeMap<Bytes, Option<Place>>,
     watched_bytes: usize,
@@ -66,46 +59,17 @@ impl Connection {
     /// One that begins. `is_open`: nobody has to say who it is.
     pub fn new(id: u64, is_cluster: bool, is_open: bool) -> Self {
         Self {
-            identity: Identity {
-                id,
-                ..Identity::default()
-            },
+            who: Who::new(id, is_open),
             is_cluster,
-            before: None,
-            is_open,
-            has_logged_in: is_open,
-            user: None,
             queue: None,
             watched: BTreeMap::new(),
             watched_bytes: 0,
         }
     }
 
-    /// Which protocol it speaks.
-    pub const fn version(&self) -> Version {
-        self.identity.version
-    }
-
     /// Whether it is content with what the replica here has.
     pub const fn reads_near(&self) -> bool {
-        self.identity.reads_near
-    }
-
-    /// It has proved who it is.
-    pub fn log_in(&mut self, user: Arc<User>) {
-        (self.has_logged_in, self.user) = (true, Some(user));
-    }
-
-    /// It has not: what it has said of itself with that does not count.
-    pub fn refuse_login(&mut self) {
-        if let Some(before) = self.before.take() {
-            self.identity = before;
-        }
-    }
-
-    /// Whether it has, or need not.
-    pub const fn has_logged_in(&self) -> bool {
-        self.has_logged_in
+        self.who.identity.reads_near
     }
 
     /// How keys are that it watches.
@@ -146,12 +110,7 @@ impl Connection {
             self.break_queue();
             return Step::Reply(wrong_count(entry.name));
         }
-        let is_first = matches!(entry.name, "auth" | "hello" | "quit" | "reset");
-        if !self.has_logged_in && !is_first {
-            return Step::Reply(error("NOAUTH Authentication required."));
-        }
-        let user = self.user.as_ref();
-        if let Some(refusal) = user.and_then(|user| user.refusal(entry, &arguments)) {
+        if let Some(refusal) = self.who.refusal(entry, &arguments) {
             self.break_queue();
             return Step::Reply(refusal);
         }
@@ -209,14 +168,9 @@ impl Connection {
     }
 
     fn reset(&mut self) -> Step {
-        let id = self.identity.id;
-        self.identity = Identity {
-            id,
-            ..Identity::default()
-        };
+        self.who.reset();
         self.queue = None;
         self.unwatch();
-        (self.has_logged_in, self.user) = (self.is_open, None);
         Step::Reply(Reply::Simple("RESET"))
     }
 
@@ -281,14 +235,8 @@ impl Connection {
             }),
             ("info", _) => Step::Info(arguments),
             ("rota", _) => admin(&arguments),
-            ("hello", _) => self.hello(&arguments),
-            ("auth", [_]) if self.is_open => Step::Reply(error(
-                "ERR AUTH <password> called without any password configured for the default \
-                 user. Are you sure your configuration is correct?",
-            )),
-            ("auth", [password]) => Step::Login("default".into(), password.clone(), Reply::OK),
-            ("auth", [user, password]) => Step::Login(user.clone(), password.clone(), Reply::OK),
-            ("auth", _) => Step::Reply(syntax()),
+            ("hello", _) => said(self.who.hello(&arguments, self.is_cluster)),
+            ("auth", _) => said(self.who.auth(&arguments)),
             _ => match self.known(entry.name, &arguments, view) {
                 Some(reply) => Step::Reply(reply),
                 None => Step::Order(Work::One(Task::Store {
@@ -296,28 +244,6 @@ impl Connection {
                     arguments,
                 })),
             },
-        }
-    }
-
-    fn hello(&mut self, arguments: &[Bytes]) -> Step {
-        self.before = Some(self.identity.clone());
-        let login = session::hello(&mut self.identity, arguments);
-        let welcome = session::welcome(&self.identity, self.is_cluster);
-        match login {
-            Err(reply) => {
-                self.refuse_login();
-                Step::Reply(reply)
-            }
-            Ok(Some((user, password))) => Step::Login(user, password, welcome),
-            Ok(None) if !self.has_logged_in => {
-                self.refuse_login();
-                Step::Reply(error(
-                    "NOAUTH HELLO must be called with the client already authenticated, otherwise the \
-                     HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and \
-                     select the RESP protocol version at the same time",
-                ))
-            }
-            Ok(None) => Step::Reply(welcome),
         }
     }
 
@@ -332,8 +258,8 @@ impl Connection {
                 Ok(_) => error("ERR DB index is out of range"),
                 Err(_) => error("ERR invalid DB index"),
             },
-            ("client", _) => session::client(&mut self.identity, arguments),
-            ("command", _) => session::command(arguments),
+            ("client", _) => session::client(&mut self.who.identity, arguments),
+            ("command", _) => session::command(TABLE, arguments),
             ("config", _) => session::config(arguments),
             ("cluster", _) if !self.is_cluster => {
                 error("ERR This instance has cluster support disabled")
@@ -344,7 +270,7 @@ impl Connection {
                 Reply::OK
             }
             ("readonly" | "readwrite", _) => {
-                self.identity.reads_near = name == "readonly";
+                self.who.identity.reads_near = name == "readonly";
                 Reply::OK
             }
             // What is answered has a majority of its partition's acceptors already: nobody has to wait for that.
@@ -357,17 +283,9 @@ impl Connection {
     }
 }
 
-fn unknown(name: &[u8], arguments: &[Bytes]) -> Reply {
-    let shown = |bytes: &[u8]| {
-        let most = bytes.len().min(128);
-        String::from_utf8_lossy(&bytes[..most]).into_owned()
-    };
-    let mut text = format!(
-        "ERR unknown command '{}', with args beginning with: ",
-        shown(name)
-    );
-    for argument in arguments.iter().take(8) {
-        text += &format!("'{}' ", shown(argument));
+fn said(hello: Hello) -> Step {
+    match hello {
+        Hello::Reply(reply) => Step::Reply(reply),
+        Hello::Login(user, password, welcome) => Step::Login(user, password, welcome),
     }
-    Reply::Error(text)
 }

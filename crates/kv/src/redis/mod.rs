@@ -1,15 +1,15 @@
 //! What Redis' clients say and hear: commands as operations, and outcomes as replies. Without I/O.
 
+#[cfg(test)]
+mod access_tests;
 mod admin;
 mod cluster;
 mod command;
 mod connection;
-mod glob;
 mod parse;
 mod queue;
 mod reply;
 mod scan;
-mod session;
 mod table;
 mod view;
 mod work;
@@ -17,6 +17,6 @@ mod work;
 pub use admin::shown;
 pub use command::{Fold, Plan, Shape};
 pub use connection::{Connection, Step};
-pub use table::{Entry, TABLE, find};
+pub use table::{TABLE, find};
 pub use view::{NodeView, View};
 pub use work::{Answering, Done, Task, Walk, Work, assemble, done};

@@ -1,43 +1,10 @@
 //! Arguments of commands.
 
 use bytes::Bytes;
+use rota_front::command::{Refused, error, is, number, syntax};
 use rota_resp::Reply;
 
 use crate::store::{Life, Only, OnlyLife};
-
-/// What a client is told of what cannot be read.
-pub(super) type Refused<T> = Result<T, Reply>;
-
-pub(super) fn error(text: &str) -> Reply {
-    Reply::error(text)
-}
-
-pub(super) fn syntax() -> Reply {
-    error("ERR syntax error")
-}
-
-pub(super) fn not_a_number() -> Reply {
-    error("ERR value is not an integer or out of range")
-}
-
-pub(super) fn wrong_count(name: &str) -> Reply {
-    error(&format!(
-        "ERR wrong number of arguments for '{name}' command"
-    ))
-}
-
-/// A number as it would be written.
-pub(super) fn number(text: &[u8]) -> Refused<i64> {
-    let number = std::str::from_utf8(text).ok();
-    let number = number.and_then(|text| text.parse::<i64>().ok());
-    number
-        .filter(|number| number.to_string().as_bytes() == text)
-        .ok_or_else(not_a_number)
-}
-
-pub(super) fn is(argument: &[u8], word: &str) -> bool {
-    argument.eq_ignore_ascii_case(word.as_bytes())
-}
 
 /// How a time is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,8 +1,8 @@
 //! A transaction that has begun.
 
+use rota_front::command::error;
 use rota_resp::Reply;
 
-use super::parse::error;
 use super::work::Task;
 use crate::store::MOST_BATCH_BYTES;
 

@@ -1,9 +1,9 @@
 //! `SCAN`.
 
 use bytes::Bytes;
+use rota_front::command::{error, is, number, syntax};
 use rota_resp::Reply;
 
-use super::parse::{error, is, number, syntax};
 use super::work::Walk;
 
 /// A pattern has so many bytes at most: each byte of each name may be held against each of them.

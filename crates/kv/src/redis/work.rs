@@ -254,7 +254,7 @@ fn walked(walk: &Walk, outcomes: Vec<Outcome>) -> Done {
     };
     let is_wanted = |(key, found): &(Bytes, Found)| {
         let pattern = walk.pattern.as_ref();
-        let is_like = pattern.is_none_or(|pattern| super::glob::matches(pattern, key));
+        let is_like = pattern.is_none_or(|pattern| rota_front::glob::matches(pattern, key));
         let is_of_kind = match (&walk.kind, found) {
             (Some(wanted), Found::Kind(kind)) => {
                 wanted.eq_ignore_ascii_case(name_of(*kind).as_bytes())

@@ -1,8 +1,6 @@
 //! What is done to one key.
 
-use rota_core::bytes::Reader;
-
-use super::bytes::{put_bytes, take_bytes, take_list};
+use rota_core::bytes::{Reader, put_bytes, take_bytes, take_list};
 
 /// How long a key lives, in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,10 +1,9 @@
 //! What is ordered: conditions, and what is done if all of them hold.
 
-use rota_core::bytes::Reader;
+use rota_core::bytes::{Reader, put_bytes, put_some, take_bytes, take_list, take_some};
 use rota_multiring::Place;
 
 use super::action::Action;
-use super::bytes::{put_bytes, put_place, put_some, take_bytes, take_list, take_place, take_some};
 use super::step::Step;
 use crate::map::Partition;
 
@@ -151,7 +150,7 @@ impl<'a> Test<'a> {
             Self::Version(None) => out.push(0),
             Self::Version(Some(place)) => {
                 out.push(1);
-                put_place(out, *place);
+                place.put(out);
             }
             Self::Value(value) => {
                 out.push(2);
@@ -163,7 +162,7 @@ impl<'a> Test<'a> {
     fn take(bytes: &mut Reader<'a>) -> Option<Self> {
         Some(match bytes.byte()? {
             0 => Self::Version(None),
-            1 => Self::Version(Some(take_place(bytes)?)),
+            1 => Self::Version(Some(Place::take(bytes)?)),
             2 => Self::Value(take_some(bytes)?),
             _ => return None,
         })

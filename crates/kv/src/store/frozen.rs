@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use imbl::OrdMap;
-use rota_core::bytes::Reader;
+use rota_core::bytes::{Reader, put_bytes};
 use rota_multiring::Place;
 use rota_replica::Frozen;
 
-use super::bytes::put_bytes;
 use super::moves::Aside;
 use super::outcome::{owned, put_version, take_version};
 use super::state::Store;

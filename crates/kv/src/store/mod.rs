@@ -3,7 +3,6 @@
 mod action;
 mod apply;
 mod batch;
-mod bytes;
 mod frozen;
 mod look;
 mod moves;

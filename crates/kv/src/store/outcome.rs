@@ -1,10 +1,9 @@
 //! What commands are answered.
 
 use bytes::Bytes;
-use rota_core::bytes::Reader;
+use rota_core::bytes::{Reader, put_bytes, put_some, take_bytes};
 use rota_multiring::Place;
 
-use super::bytes::{put_bytes, put_place, put_some, take_bytes, take_place};
 use super::value::Value;
 
 /// Why an operation changed nothing.
@@ -240,13 +239,13 @@ pub(super) fn owned(bytes: &mut Reader<'_>) -> Option<Bytes> {
 pub(crate) fn put_version(out: &mut Vec<u8>, version: Option<Place>) {
     out.push(u8::from(version.is_some()));
     if let Some(place) = version {
-        put_place(out, place);
+        place.put(out);
     }
 }
 
 pub(crate) fn take_version(bytes: &mut Reader<'_>) -> Option<Option<Place>> {
     Some(match bytes.flag()? {
-        true => Some(take_place(bytes)?),
+        true => Some(Place::take(bytes)?),
         false => None,
     })
 }

@@ -1,9 +1,7 @@
 //! Batches that are ordered as one message: each is done and answered for itself, one after the other.
 
-use rota_core::bytes::Reader;
+use rota_core::bytes::{Reader, put_bytes, take_bytes};
 use rota_multiring::Place;
-
-use super::bytes::{put_bytes, take_bytes};
 
 /// So many batches are in a message at most.
 pub const MOST_PACKED: usize = 1_024;

@@ -2,9 +2,8 @@
 //! meanwhile is copied, and then they have another partition, for all at one place of the order (`docs/protocols/kv.md`).
 
 use bytes::Bytes;
-use rota_core::bytes::Reader;
+use rota_core::bytes::{Reader, put_bytes, take_list};
 
-use super::bytes::{put_bytes, take_list};
 use super::outcome::owned;
 use super::value::Entry;
 use crate::map::Partition;

@@ -2,10 +2,9 @@
 
 use bytes::Bytes;
 use imbl::OrdMap;
-use rota_core::bytes::Reader;
+use rota_core::bytes::{Reader, put_bytes};
 use rota_multiring::Place;
 
-use super::bytes::{put_bytes, put_place, take_place};
 use super::outcome::{Kind, owned};
 
 /// An entry takes about so much beside its bytes.
@@ -107,13 +106,13 @@ impl Entry {
     }
 
     pub(super) fn put(&self, out: &mut Vec<u8>) {
-        put_place(out, self.version);
+        self.version.put(out);
         out.extend(self.until.unwrap_or(0).to_le_bytes());
         self.value.put(out);
     }
 
     pub(super) fn take(bytes: &mut Reader<'_>) -> Option<Self> {
-        let version = take_place(bytes)?;
+        let version = Place::take(bytes)?;
         let until = Some(bytes.u64()?).filter(|until| *until > 0);
         Some(Self::new(Value::take(bytes)?, version, until))
     }

@@ -10,21 +10,22 @@ const LITTLE_BYTES: u64 = 64 << 10;
 
 /// Of all clients.
 #[derive(Clone, Default)]
-pub(super) struct Held(Arc<AtomicU64>);
+pub struct Held(Arc<AtomicU64>);
 
 /// Of one. What it keeps is free when this is dropped.
-pub(super) struct Share {
+pub struct Share {
     all: Held,
     bytes: u64,
 }
 
 impl Held {
     /// How much it is.
-    pub(super) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.0.load(SeqCst)
     }
 
-    pub(super) fn share(&self) -> Share {
+    /// One for a client that begins.
+    pub fn share(&self) -> Share {
         Share {
             all: self.clone(),
             bytes: 0,
@@ -34,7 +35,7 @@ impl Held {
 
 impl Share {
     /// It keeps so much now.
-    pub(super) fn set(&mut self, bytes: usize) {
+    pub fn set(&mut self, bytes: usize) {
         let bytes = bytes as u64;
         match bytes >= self.bytes {
             true => self.all.0.fetch_add(bytes - self.bytes, SeqCst),
@@ -44,7 +45,7 @@ impl Share {
     }
 
     /// All have too much, and this one has some of it.
-    pub(super) fn is_too_much(&self) -> bool {
+    pub fn is_too_much(&self) -> bool {
         self.bytes > LITTLE_BYTES && self.all.bytes() > MOST_BYTES
     }
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime};
 
+use rota_core::contract::NodeId;
 use rota_resp::Requests;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject as _;
@@ -17,14 +18,14 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::TLS13;
 use rustls::{RootCertStore, ServerConfig};
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::lock;
-use crate::config::TlsSection;
+use crate::lock;
 
 /// So much is read at once.
 const READ_BYTES: usize = 32 << 10;
@@ -32,6 +33,31 @@ const READ_BYTES: usize = 32 << 10;
 const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Files are not looked at more often than this.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// The `[tls]` section of a service. In all paths `{node}` stands for the node's number.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsSection {
+    /// The process's certificate and those between it and its root, as PEM.
+    pub certificate: PathBuf,
+    /// Its private key, as PEM.
+    pub key: PathBuf,
+    /// The roots that clients' certificates have to come from, as PEM; if nothing is said, clients need none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_ca: Option<PathBuf>,
+}
+
+impl TlsSection {
+    /// That of a node.
+    pub fn of(&self, node: NodeId) -> Self {
+        let of = |path: &PathBuf| rota_node::path_of(path, node);
+        Self {
+            certificate: of(&self.certificate),
+            key: of(&self.key),
+            client_ca: self.client_ca.as_ref().map(of),
+        }
+    }
+}
 
 /// What is wrong with one of the files.
 #[derive(Debug)]
@@ -42,7 +68,7 @@ pub struct SealError {
 
 impl fmt::Display for SealError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[kv.tls]: {}: {}", self.path.display(), self.what)
+        write!(f, "{}: {}", self.path.display(), self.what)
     }
 }
 
@@ -65,14 +91,14 @@ struct Loaded {
 }
 
 /// Certificates. They are read again when their files have changed.
-pub(super) struct Sealer {
+pub struct Sealer {
     section: TlsSection,
     loaded: Mutex<Loaded>,
 }
 
 impl Sealer {
     /// With what is in the files.
-    pub(super) fn open(section: &TlsSection) -> Result<Self, SealError> {
+    pub fn open(section: &TlsSection) -> Result<Self, SealError> {
         let loaded = Loaded {
             acceptor: load(section)?,
             stamps: stamps(section),
@@ -146,8 +172,10 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SealError> 
 }
 
 /// A connection.
-pub(super) enum Stream {
+pub enum Stream {
+    /// Anybody can read along.
     Plain(TcpStream),
+    /// By TLS.
     Sealed(Box<TlsStream<TcpStream>>),
 }
 
@@ -161,7 +189,7 @@ impl Stream {
     ///
     /// # Errors
     /// It does not, or not in time.
-    pub(super) async fn of(stream: TcpStream, sealer: Option<&Sealer>) -> io::Result<Self> {
+    pub async fn of(stream: TcpStream, sealer: Option<&Sealer>) -> io::Result<Self> {
         let Some(sealer) = sealer else {
             return Ok(Self::Plain(stream));
         };
@@ -171,7 +199,7 @@ impl Stream {
     }
 
     /// Something of what it says: so many bytes; 0: it has ended.
-    pub(super) async fn read(&mut self, requests: &mut Requests) -> io::Result<usize> {
+    pub async fn read(&mut self, requests: &mut Requests) -> io::Result<usize> {
         poll_fn(|context| {
             BUFFER.with_borrow_mut(|buffer| {
                 let mut read = ReadBuf::new(buffer);
@@ -193,7 +221,7 @@ impl Stream {
     }
 
     /// All of it is told.
-    pub(super) async fn write(&mut self, out: &[u8]) -> io::Result<()> {
+    pub async fn write(&mut self, out: &[u8]) -> io::Result<()> {
         match self {
             Self::Plain(stream) => stream.write_all(out).await,
             Self::Sealed(stream) => {

@@ -3,24 +3,27 @@
 use bytes::Bytes;
 use rota_resp::{Reply, Version};
 
-use super::parse::{error, is, number, wrong_count};
-use super::table::{Entry, TABLE, find};
+use crate::command::{Entry, error, find, is, number, syntax, wrong_count};
+use crate::glob;
 
 /// What a version of Redis clients may expect.
 const REDIS_VERSION: &str = "7.2.0";
 
 /// Who a client is.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(super) struct Identity {
+pub struct Identity {
+    /// Its number.
     pub id: u64,
+    /// What it calls itself.
     pub name: Bytes,
+    /// Which protocol it speaks.
     pub version: Version,
     /// It wants what a replica near to it has, which may be old.
     pub reads_near: bool,
 }
 
 /// `HELLO [version [AUTH user password] [SETNAME name]]`. With the user and the password, if it has said them.
-pub(super) fn hello(
+pub fn hello(
     identity: &mut Identity,
     arguments: &[Bytes],
 ) -> Result<Option<(Bytes, Bytes)>, Reply> {
@@ -61,7 +64,7 @@ pub(super) fn hello(
 }
 
 /// What `HELLO` is answered.
-pub(super) fn welcome(identity: &Identity, is_cluster: bool) -> Reply {
+pub fn welcome(identity: &Identity, is_cluster: bool) -> Reply {
     let text = |text: &str| Reply::from(text);
     let protocol = match identity.version {
         Version::Resp2 => 2,
@@ -91,7 +94,7 @@ fn checked_name(name: &Bytes) -> Result<Bytes, Reply> {
 }
 
 /// `CLIENT`.
-pub(super) fn client(identity: &mut Identity, arguments: &[Bytes]) -> Reply {
+pub fn client(identity: &mut Identity, arguments: &[Bytes]) -> Reply {
     let Some((word, rest)) = arguments.split_first() else {
         return wrong_count("client");
     };
@@ -111,7 +114,7 @@ pub(super) fn client(identity: &mut Identity, arguments: &[Bytes]) -> Reply {
         [_, _] if is(word, "SETINFO") => Reply::OK,
         [how] if is(word, "NO-EVICT") || is(word, "NO-TOUCH") => match how {
             how if is(how, "ON") || is(how, "OFF") => Reply::OK,
-            _ => super::parse::syntax(),
+            _ => syntax(),
         },
         [] if is(word, "INFO") || is(word, "LIST") => {
             let name = String::from_utf8_lossy(&identity.name).into_owned();
@@ -147,23 +150,23 @@ fn about(entry: &Entry) -> Reply {
 }
 
 /// `COMMAND`.
-pub(super) fn command(arguments: &[Bytes]) -> Reply {
+pub fn command(table: &'static [Entry], arguments: &[Bytes]) -> Reply {
     let Some((word, rest)) = arguments.split_first() else {
-        return Reply::Array(TABLE.iter().map(about).collect());
+        return Reply::Array(table.iter().map(about).collect());
     };
     match rest {
-        [] if is(word, "COUNT") => Reply::Integer(TABLE.len() as i64),
+        [] if is(word, "COUNT") => Reply::Integer(table.len() as i64),
         [] if is(word, "LIST") => {
-            Reply::Array(TABLE.iter().map(|entry| Reply::from(entry.name)).collect())
+            Reply::Array(table.iter().map(|entry| Reply::from(entry.name)).collect())
         }
         // There is nothing more to be read of them here.
         _ if is(word, "DOCS") => Reply::Map(Vec::new()),
-        [] if is(word, "INFO") => Reply::Array(TABLE.iter().map(about).collect()),
+        [] if is(word, "INFO") => Reply::Array(table.iter().map(about).collect()),
         names if is(word, "INFO") => {
-            let about = |name: &Bytes| find(name).map_or(Reply::NullArray, about);
+            let about = |name: &Bytes| find(table, name).map_or(Reply::NullArray, about);
             Reply::Array(names.iter().map(about).collect())
         }
-        [name, arguments @ ..] if is(word, "GETKEYS") => keys(name, arguments),
+        [name, arguments @ ..] if is(word, "GETKEYS") => keys(table, name, arguments),
         _ => {
             let word = String::from_utf8_lossy(word);
             error(&format!(
@@ -173,8 +176,8 @@ pub(super) fn command(arguments: &[Bytes]) -> Reply {
     }
 }
 
-fn keys(name: &[u8], arguments: &[Bytes]) -> Reply {
-    let Some(entry) = find(name) else {
+fn keys(table: &'static [Entry], name: &[u8], arguments: &[Bytes]) -> Reply {
+    let Some(entry) = find(table, name) else {
         return error("ERR Invalid command specified");
     };
     if !entry.takes(arguments.len() + 1) {
@@ -193,7 +196,7 @@ fn keys(name: &[u8], arguments: &[Bytes]) -> Reply {
 }
 
 /// `CONFIG GET`: what some clients ask for before they begin.
-pub(super) fn config(arguments: &[Bytes]) -> Reply {
+pub fn config(arguments: &[Bytes]) -> Reply {
     let Some((word, names)) = arguments
         .split_first()
         .filter(|(_, names)| !names.is_empty())
@@ -211,7 +214,7 @@ pub(super) fn config(arguments: &[Bytes]) -> Reply {
     ];
     let is_asked = |(name, _): &&(&str, &str)| {
         let name = name.as_bytes();
-        let like = |asked: &Bytes| super::glob::matches(&asked.to_ascii_lowercase(), name);
+        let like = |asked: &Bytes| glob::matches(&asked.to_ascii_lowercase(), name);
         names.iter().any(like)
     };
     let pair = |(name, value): &(&str, &str)| (Reply::from(*name), Reply::from(*value));

@@ -11,7 +11,7 @@ const ENDS: [u64; 12] = [
 
 /// See the module's page.
 #[derive(Debug, Default)]
-pub(super) struct Times {
+pub struct Times {
     /// So many were in each part.
     parts: [AtomicU64; ENDS.len()],
     count: AtomicU64,
@@ -20,7 +20,7 @@ pub(super) struct Times {
 
 impl Times {
     /// One has taken so long.
-    pub(super) fn add(&self, took: Duration) {
+    pub fn add(&self, took: Duration) {
         let took = took.as_micros() as u64;
         let part = ENDS.iter().position(|end| took <= *end);
         if let Some(part) = part.and_then(|part| self.parts.get(part)) {
@@ -31,7 +31,7 @@ impl Times {
     }
 
     /// How many took no longer than so many seconds, for each part.
-    pub(super) fn until(&self) -> impl Iterator<Item = (f64, u64)> {
+    pub fn until(&self) -> impl Iterator<Item = (f64, u64)> {
         let mut sum = 0;
         ENDS.iter().zip(&self.parts).map(move |(end, part)| {
             sum += part.load(SeqCst);
@@ -40,7 +40,7 @@ impl Times {
     }
 
     /// How many there were, and how long all of them took, in seconds.
-    pub(super) fn all(&self) -> (u64, f64) {
+    pub fn all(&self) -> (u64, f64) {
         let sum = self.sum_us.load(SeqCst) as f64 / 1e6;
         (self.count.load(SeqCst), sum)
     }

@@ -1,4 +1,4 @@
-//! Whether the replica of this process has caught up: until then its clients' commands are asked of others of its partition, and others ask others.
+//! Whether a replica has caught up: until then its clients should ask others.
 //!
 //! Whether it gets what it lacks from its rings, or has to get the state of another replica first, it learns after it has begun; and a process that was
 //! stopped for a while learns nothing of that. So a message is given again and again. When one is delivered here that was given after the replica was found
@@ -10,10 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use rota_multiring::Rank;
-use rota_replica::Orders;
 
-use super::looks::marker;
-use crate::store::Store;
+use crate::machine::Machine;
+use crate::orders::Orders;
 
 /// How often a message is given.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -24,8 +23,8 @@ const MOST: usize = 16;
 
 /// See the module's page.
 #[derive(Debug)]
-pub(super) struct Ready {
-    orders: Orders<Store>,
+pub struct Ready<M: Machine> {
+    orders: Orders<M>,
     began: Instant,
     /// When it was looked last, in milliseconds since then.
     looked: AtomicU64,
@@ -36,9 +35,10 @@ pub(super) struct Ready {
 }
 
 /// Messages on their way.
-#[derive(Default)]
-pub(super) struct Given(VecDeque<One>);
+#[derive(Debug, Default)]
+pub struct Given(VecDeque<One>);
 
+#[derive(Debug)]
 struct One {
     of: (u64, u64),
     name: Option<u64>,
@@ -46,8 +46,9 @@ struct One {
     is_delivered: Arc<AtomicBool>,
 }
 
-impl Ready {
-    pub(super) fn new(orders: Orders<Store>) -> Self {
+impl<M: Machine> Ready<M> {
+    /// Of a replica that begins.
+    pub fn new(orders: Orders<M>) -> Self {
         Self {
             orders,
             began: Instant::now(),
@@ -66,13 +67,14 @@ impl Ready {
     }
 
     /// Whether it has caught up, and takes commands. Where nobody has looked for long, the process was stopped.
-    pub(super) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         let since = self.millis().saturating_sub(self.looked.load(SeqCst));
         since < LATE.as_millis() as u64 && self.has_caught_up() && self.orders.is_open()
     }
 
-    /// Looks how it is, and gives a message under this name in the ring of its partition, if one is to be given.
-    pub(super) fn look(&self, ring: Rank, of: (u64, u64), Given(given): &mut Given) {
+    /// Looks how it is, and gives a message under this name in a ring of its partition, if one is to be given. `marker`: a command that does
+    /// nothing.
+    pub fn look(&self, (ring, marker): (Rank, &[u8]), of: (u64, u64), Given(given): &mut Given) {
         self.looked.store(self.millis(), SeqCst);
         given.retain(|one| !one.is_delivered.load(SeqCst));
         let is_open = self.orders.is_open();
@@ -92,7 +94,7 @@ impl Ready {
         {
             self.give_up(&oldest);
         }
-        given.extend(self.give(ring, of));
+        given.extend(self.give((ring, marker), of));
     }
 
     fn give_up(&self, one: &One) {
@@ -102,7 +104,7 @@ impl Ready {
     }
 
     /// `None`: it is not taken.
-    fn give(&self, ring: Rank, of: (u64, u64)) -> Option<One> {
+    fn give(&self, (ring, marker): (Rank, &[u8]), of: (u64, u64)) -> Option<One> {
         let is_delivered = Arc::new(AtomicBool::new(false));
         let (has_come, caught_up) = (Arc::clone(&is_delivered), Arc::clone(&self.caught_up));
         let behind = self.behind.load(SeqCst);
@@ -118,7 +120,7 @@ impl Ready {
             at: Instant::now(),
             is_delivered,
         };
-        match self.orders.give(ring, of, &marker(0)) {
+        match self.orders.give(ring, of, marker) {
             Ok(()) => Some(one),
             Err(_) => {
                 self.give_up(&one);

@@ -7,10 +7,7 @@ use bytes::Bytes;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
-use super::gateway::OrderError;
-use super::lock;
-use crate::map::Partitions;
-use crate::store::{Answer, MOST_PACKED};
+use crate::lock;
 
 /// So many messages are on their way at once.
 const MOST_ON_THE_WAY: u32 = 4;
@@ -19,19 +16,26 @@ const PACK_BYTES: usize = 32 << 10;
 /// So much may wait: more is refused.
 const MOST_WAITING: usize = 65_536;
 
-/// What each of a batch's partitions says.
-pub(super) type Said = Result<Vec<Answer>, OrderError>;
-
-/// Who is told of it.
-pub(super) enum Teller {
+/// What somebody is told: `S`.
+pub enum Teller<S> {
     /// A client of this process.
-    Here(oneshot::Sender<Said>),
+    Here(oneshot::Sender<S>),
     /// Another process.
-    There(Box<dyn FnOnce(Said) + Send>),
+    There(Box<dyn FnOnce(S) + Send>),
 }
 
-impl Teller {
-    pub(super) fn tell(self, said: Said) {
+impl<S> std::fmt::Debug for Teller<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Here(_) => "Here",
+            Self::There(_) => "There",
+        })
+    }
+}
+
+impl<S> Teller<S> {
+    /// This is what is said.
+    pub fn tell(self, said: S) {
         match self {
             Self::Here(tell) => drop(tell.send(said)),
             Self::There(tell) => tell(said),
@@ -44,48 +48,76 @@ impl Teller {
     }
 }
 
-/// A batch, or a pack of batches that are only looked at.
-pub(super) struct Item {
-    pub(super) bytes: Bytes,
-    pub(super) to: Partitions,
-    pub(super) until: Instant,
-    pub(super) tell: Teller,
+/// What waits. Only what has the same destination `D` is in one message.
+#[derive(Debug)]
+pub struct Item<D, S> {
+    /// What is ordered.
+    pub bytes: Bytes,
+    /// For whom.
+    pub to: D,
+    /// Then nobody waits for it any more.
+    pub until: Instant,
+    /// Who is told.
+    pub tell: Teller<S>,
 }
 
-#[derive(Default)]
-struct Inner {
-    queue: VecDeque<Item>,
+struct Inner<D, S> {
+    queue: VecDeque<Item<D, S>>,
     on_the_way: u32,
 }
 
 /// See the module's page.
-#[derive(Default)]
-pub(super) struct Lane {
-    inner: Mutex<Inner>,
+pub struct Lane<D, S> {
+    inner: Mutex<Inner<D, S>>,
     news: Notify,
+    most_packed: usize,
+    /// What is said where nothing was done.
+    busy: fn() -> S,
 }
 
 /// A message is on its way until this is dropped.
-pub(super) struct Permit(Arc<Lane>);
+pub struct Permit(Box<dyn FnMut() + Send>);
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.0.lock().on_the_way -= 1;
-        self.0.news.notify_one();
+        (self.0)();
     }
 }
 
-impl Lane {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+impl<D: PartialEq + Send + 'static, S: Send + 'static> Lane<D, S> {
+    /// An empty one. A message has `most_packed` items at most; `busy` is said to whoever gets nothing done.
+    pub fn new(most_packed: usize, busy: fn() -> S) -> Self {
+        Self {
+            inner: Mutex::new(Inner {
+                queue: VecDeque::new(),
+                on_the_way: 0,
+            }),
+            news: Notify::new(),
+            most_packed,
+            busy,
+        }
+    }
+
+    fn arrive(&self) {
+        self.lock().on_the_way -= 1;
+        self.news.notify_one();
+    }
+
+    fn permit(self: &Arc<Self>) -> Permit {
+        let lane = Arc::clone(self);
+        Permit(Box::new(move || lane.arrive()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner<D, S>> {
         lock(&self.inner)
     }
 
     /// Something waits.
-    pub(super) fn push(&self, item: Item) {
+    pub fn push(&self, item: Item<D, S>) {
         let mut inner = self.lock();
         if inner.queue.len() >= MOST_WAITING {
             drop(inner);
-            return item.tell.tell(Err(OrderError::Busy));
+            return item.tell.tell((self.busy)());
         }
         inner.queue.push_back(item);
         drop(inner);
@@ -93,26 +125,26 @@ impl Lane {
     }
 
     /// What is in the next message, as soon as one may leave.
-    pub(super) async fn next(self: &Arc<Self>) -> (Vec<Item>, Permit) {
+    pub async fn next(self: &Arc<Self>) -> (Vec<Item<D, S>>, Permit) {
         loop {
             if let Some(items) = self.take() {
-                return (items, Permit(Arc::clone(self)));
+                return (items, self.permit());
             }
             self.news.notified().await;
         }
     }
 
-    fn take(&self) -> Option<Vec<Item>> {
+    fn take(&self) -> Option<Vec<Item<D, S>>> {
         let mut inner = self.lock();
         if inner.on_the_way >= MOST_ON_THE_WAY {
             return None;
         }
-        let (mut items, mut bytes, now): (Vec<Item>, _, _) = (Vec::new(), 0, Instant::now());
+        let (mut items, mut bytes, now): (Vec<Item<D, S>>, _, _) = (Vec::new(), 0, Instant::now());
         let mut others = VecDeque::new();
         while let Some(next) = inner.queue.pop_front() {
             // Whoever has asked was told already that nothing was done, or has gone.
             if next.tell.is_gone() || next.until <= now {
-                next.tell.tell(Err(OrderError::Busy));
+                next.tell.tell((self.busy)());
                 continue;
             }
             let first = items.first();
@@ -121,7 +153,7 @@ impl Lane {
                 others.push_back(next);
                 continue;
             }
-            let is_full = items.len() >= MOST_PACKED || bytes + next.bytes.len() > PACK_BYTES;
+            let is_full = items.len() >= self.most_packed || bytes + next.bytes.len() > PACK_BYTES;
             if is_full && first.is_some() {
                 others.push_back(next);
                 break;
@@ -144,24 +176,24 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn item(bytes: usize) -> (Item, oneshot::Receiver<Said>) {
+    fn item(bytes: usize) -> (Item<Vec<u8>, bool>, oneshot::Receiver<bool>) {
         let (tell, heard) = oneshot::channel();
         let item = Item {
             bytes: vec![0; bytes].into(),
-            to: Partitions::new(),
+            to: Vec::new(),
             until: Instant::now() + Duration::from_secs(60),
             tell: Teller::Here(tell),
         };
         (item, heard)
     }
 
-    fn taken(lane: &Lane) -> Option<usize> {
+    fn taken(lane: &Lane<Vec<u8>, bool>) -> Option<usize> {
         lane.take().map(|items| items.len())
     }
 
     #[test]
     fn what_waits_while_messages_are_on_their_way_leaves_together() {
-        let lane = Arc::new(Lane::default());
+        let lane = Arc::new(Lane::new(128, || false));
         let mut heard = Vec::new();
         let mut push = |bytes: usize| {
             let (item, receiver) = item(bytes);
@@ -174,14 +206,14 @@ mod tests {
         }
         (0..100).for_each(|_| push(10));
         assert_eq!(taken(&lane), None, "enough are on their way");
-        drop(Permit(Arc::clone(&lane)));
+        lane.arrive();
         assert_eq!(taken(&lane), Some(100));
         // Large ones are not put together, and one that is larger than a message leaves alone.
         for bytes in [PACK_BYTES / 2, PACK_BYTES, 3 * PACK_BYTES, 1] {
             push(bytes);
         }
         for expected in [1, 1, 1, 1] {
-            drop(Permit(Arc::clone(&lane)));
+            lane.arrive();
             assert_eq!(taken(&lane), Some(expected));
         }
         assert_eq!(taken(&lane), None);
@@ -189,11 +221,11 @@ mod tests {
 
     #[test]
     fn what_needs_other_partitions_is_in_another_message() {
-        let lane = Arc::new(Lane::default());
+        let lane = Arc::new(Lane::new(128, || false));
         let mut heard = Vec::new();
         for partitions in [[1, 2], [2, 3], [1, 2], [2, 3], [1, 3]] {
             let (mut item, receiver) = item(10);
-            item.to = partitions.map(crate::map::Partition).into();
+            item.to = partitions.to_vec();
             heard.push(receiver);
             lane.push(item);
         }
@@ -203,7 +235,7 @@ mod tests {
 
     #[test]
     fn what_nobody_waits_for_is_not_ordered() {
-        let lane = Arc::new(Lane::default());
+        let lane = Arc::new(Lane::new(128, || false));
         let (gone, receiver) = item(1);
         drop(receiver);
         lane.push(gone);
@@ -211,6 +243,6 @@ mod tests {
         late.until = Instant::now();
         lane.push(late);
         assert_eq!(taken(&lane), None);
-        assert_eq!(heard.try_recv(), Ok(Err(OrderError::Busy)));
+        assert_eq!(heard.try_recv(), Ok(false));
     }
 }

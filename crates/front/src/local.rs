@@ -15,14 +15,14 @@ use tokio::task::{LocalSet, spawn_local};
 const LOOK: Duration = Duration::from_millis(50);
 
 /// See the module's page. Its tasks end when this is dropped.
-pub(super) struct Local {
+pub struct Local {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Local {
     /// A thread with this name. `begin` starts its tasks.
-    pub(super) fn start(name: &str, begin: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+    pub fn start(name: &str, begin: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -54,14 +54,14 @@ impl Drop for Local {
 }
 
 /// What listens at an address, for [`listen`] in a thread with tasks.
-pub(super) fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+pub fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     let listener = std::net::TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }
 
 /// Has a task serve whoever comes.
-pub(super) fn listen<F: Future<Output = ()> + 'static>(
+pub fn listen<F: Future<Output = ()> + 'static>(
     listener: std::net::TcpListener,
     serve: impl FnOnce(TcpListener) -> F,
 ) {

@@ -1,0 +1,151 @@
+//! The commands of a service, and their arguments.
+
+use bytes::Bytes;
+use rota_resp::Reply;
+
+/// Which keys a command concerns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// Those among its arguments.
+    Named,
+    /// Those from its first argument on and before its second one; `+` is the end of all.
+    Range,
+    /// All.
+    All,
+}
+
+/// What Redis' clients want to know of a command (`COMMAND`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// In small letters.
+    pub name: &'static str,
+    /// So many arguments with the name; negative: at least so many.
+    pub arity: i64,
+    /// What it does.
+    pub flags: &'static [&'static str],
+    /// Where its first key is; 0: it has none.
+    pub first: i64,
+    /// Where its last key is; negative: so far from the end.
+    pub last: i64,
+    /// From key to key.
+    pub step: i64,
+    /// Whose keys it concerns.
+    pub reach: Reach,
+}
+
+impl Entry {
+    /// One whose keys are from one argument to another, and so many apart.
+    pub const fn new(
+        name: &'static str,
+        arity: i64,
+        flags: &'static [&'static str],
+        (first, last, step): (i64, i64, i64),
+    ) -> Self {
+        Self {
+            name,
+            arity,
+            flags,
+            first,
+            last,
+            step,
+            reach: Reach::Named,
+        }
+    }
+
+    /// The same, and it concerns other keys.
+    pub const fn of(self, reach: Reach) -> Self {
+        Self { reach, ..self }
+    }
+
+    /// Whether a command may have so many arguments with its name.
+    pub const fn takes(&self, count: usize) -> bool {
+        let count = count as i64;
+        if self.arity < 0 {
+            count >= -self.arity
+        } else {
+            count == self.arity
+        }
+    }
+
+    /// The keys among a command's arguments.
+    pub fn keys<'a>(&self, arguments: &'a [Bytes]) -> impl Iterator<Item = &'a Bytes> + use<'a> {
+        let count = arguments.len() as i64;
+        let last = match self.last < 0 {
+            true => count + self.last + 1,
+            false => self.last.min(count),
+        };
+        // The name is their argument 0.
+        let of = |at: i64| usize::try_from(at).unwrap_or_default();
+        let (first, step) = (of(self.first - 1), of(self.step).max(1));
+        let last = if self.first == 0 { 0 } else { of(last) };
+        let keys = arguments.iter().take(last).skip(first);
+        keys.step_by(step)
+    }
+
+    /// Whether it changes anything.
+    pub fn writes(&self) -> bool {
+        self.flags.contains(&"write")
+    }
+}
+
+/// The one with this name, in letters of any size. `table`: in the order of names.
+pub fn find(table: &'static [Entry], name: &[u8]) -> Option<&'static Entry> {
+    let name = name.to_ascii_lowercase();
+    let at = table.binary_search_by(|entry| entry.name.as_bytes().cmp(&name));
+    at.ok().map(|at| &table[at])
+}
+
+/// What a client is told of what cannot be read.
+pub type Refused<T> = Result<T, Reply>;
+
+/// This is told.
+pub fn error(text: &str) -> Reply {
+    Reply::error(text)
+}
+
+/// What is said cannot be read.
+pub fn syntax() -> Reply {
+    error("ERR syntax error")
+}
+
+/// It has to be a number.
+pub fn not_a_number() -> Reply {
+    error("ERR value is not an integer or out of range")
+}
+
+/// It has too many arguments, or too few.
+pub fn wrong_count(name: &str) -> Reply {
+    error(&format!(
+        "ERR wrong number of arguments for '{name}' command"
+    ))
+}
+
+/// A number as it would be written.
+pub fn number(text: &[u8]) -> Refused<i64> {
+    let number = std::str::from_utf8(text).ok();
+    let number = number.and_then(|text| text.parse::<i64>().ok());
+    number
+        .filter(|number| number.to_string().as_bytes() == text)
+        .ok_or_else(not_a_number)
+}
+
+/// Whether an argument is this word, in letters of any size.
+pub fn is(argument: &[u8], word: &str) -> bool {
+    argument.eq_ignore_ascii_case(word.as_bytes())
+}
+
+/// There is no such command.
+pub fn unknown(name: &[u8], arguments: &[Bytes]) -> Reply {
+    let shown = |bytes: &[u8]| {
+        let most = bytes.len().min(128);
+        String::from_utf8_lossy(&bytes[..most]).into_owned()
+    };
+    let mut text = format!(
+        "ERR unknown command '{}', with args beginning with: ",
+        shown(name)
+    );
+    for argument in arguments.iter().take(8) {
+        text += &format!("'{}' ", shown(argument));
+    }
+    Reply::Error(text)
+}

@@ -1,0 +1,132 @@
+//! Where clients of Redis' protocol connect, and what is counted of them.
+
+use std::fmt::Display;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rota_net::Complaints;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::access::Users;
+use crate::lock;
+use crate::{Held, Sealer, Stream};
+
+/// A client that says nothing for so long is asked whether it is there.
+const IDLE: Duration = Duration::from_secs(60);
+/// How long a listener waits that got an error.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What was counted since the process started.
+#[derive(Debug, Default)]
+pub struct Counted {
+    /// Clients that are connected.
+    pub clients: AtomicU64,
+    /// Connections so far: each has its number.
+    pub connections: AtomicU64,
+    /// Commands that were read.
+    pub commands: AtomicU64,
+    /// Clients that were too many.
+    pub refused: AtomicU64,
+    /// What could not be read.
+    pub protocol_errors: AtomicU64,
+    /// Handshakes and passwords that were wrong, and clients that said nothing of themselves.
+    pub not_let_in: AtomicU64,
+}
+
+/// What all clients of a process have in common.
+pub struct Guests {
+    /// Who may come.
+    pub users: Users,
+    /// None: clients speak no TLS.
+    pub sealer: Option<Sealer>,
+    /// What is kept for clients.
+    pub held: Held,
+    /// So many may be connected.
+    pub most_clients: u64,
+    /// When the process began.
+    pub began: Instant,
+    /// What was counted.
+    pub counted: Counted,
+    complaints: Mutex<Complaints>,
+}
+
+impl Guests {
+    /// Of a process that begins.
+    pub fn new(users: Users, sealer: Option<Sealer>, most_clients: u64) -> Self {
+        Self {
+            users,
+            sealer,
+            held: Held::default(),
+            most_clients,
+            began: Instant::now(),
+            counted: Counted::default(),
+            complaints: Mutex::default(),
+        }
+    }
+
+    /// A client is not let in, and why.
+    pub fn turn_away(&self, who: SocketAddr, what: &dyn Display) {
+        self.counted.not_let_in.fetch_add(1, SeqCst);
+        self.complain("a client is not let in", &who, what);
+    }
+
+    fn complain(&self, reason: &'static str, who: &dyn Display, what: &dyn Display) {
+        lock(&self.complaints).say(reason, who, what);
+    }
+
+    /// Has a task of this thread serve each client that comes, for ever. `serve` gets its connection, where it is, and its number.
+    pub async fn accept<F: Future<Output = io::Result<()>> + 'static>(
+        self: Arc<Self>,
+        listener: TcpListener,
+        serve: impl Fn(Stream, SocketAddr, u64) -> F + 'static,
+    ) {
+        let serve = Rc::new(serve);
+        loop {
+            let (stream, who) = match listener.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    self.complain("a client cannot be accepted", &"", &error);
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+            };
+            if self.counted.clients.load(SeqCst) >= self.most_clients {
+                self.counted.refused.fetch_add(1, SeqCst);
+                // As Redis says it; whoever does not take it at once does not get it.
+                let _ = stream.try_write(b"-ERR max number of clients reached\r\n");
+                continue;
+            }
+            let _ = stream.set_nodelay(true);
+            keep_alive(&stream);
+            self.counted.clients.fetch_add(1, SeqCst);
+            let (of, serve) = (Arc::clone(&self), Rc::clone(&serve));
+            drop(tokio::task::spawn_local(async move {
+                let ended = match Stream::of(stream, of.sealer.as_ref()).await {
+                    Ok(stream) => {
+                        let number = of.counted.connections.fetch_add(1, SeqCst) + 1;
+                        serve(stream, who, number).await
+                    }
+                    Err(error) => {
+                        of.turn_away(who, &error);
+                        Err(error)
+                    }
+                };
+                of.counted.clients.fetch_sub(1, SeqCst);
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a client is gone");
+                }
+            }));
+        }
+    }
+}
+
+/// A client whose host is gone is gone, too.
+fn keep_alive(stream: &TcpStream) {
+    let probes = TcpKeepalive::new().with_time(IDLE).with_interval(IDLE / 4);
+    let _ = SockRef::from(stream).set_tcp_keepalive(&probes.with_retries(4));
+}
