@@ -30,6 +30,7 @@ pub mod event;
 mod graph;
 mod groups;
 pub mod history;
+pub mod logs;
 pub mod multicast;
 pub mod name;
 pub mod online;

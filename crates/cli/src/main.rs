@@ -15,10 +15,12 @@ mod key;
 mod kv;
 mod live;
 mod log;
+mod logs;
 mod notify;
 mod publish;
 mod reload;
 mod say;
+mod service;
 mod sim;
 mod status;
 mod storage;
@@ -126,6 +128,11 @@ enum Command {
         #[command(subcommand)]
         command: kv::Kv,
     },
+    /// Shared logs with one order across them, spoken to as Redis' streams
+    Log {
+        #[command(subcommand)]
+        command: logs::Logs,
+    },
     /// Make and change the key file of a cluster
     #[command(
         after_help = "Examples:\n  rota key new cluster.key\n  rota key add cluster.key\n  \
@@ -207,6 +214,7 @@ fn main() -> ExitCode {
         Command::Sim { command } => sim::main(&command),
         Command::Key { command } => key::main(&command),
         Command::Kv { command } => kv::main(&command),
+        Command::Log { command } => logs::main(&command),
         Command::Storage { command } => storage::main(&command),
         Command::Config {
             command: ConfigCommand::Check(options),

@@ -1,27 +1,12 @@
 //! `rota kv get`, `put`, `del`, `scan`, `batch`.
 
-use std::io::{self, BufRead as _, Write as _};
-use std::net::SocketAddr;
+use std::io::{self, BufRead as _};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use rota_resp::{Reply, inline};
 
-use super::who::Who;
-use crate::say::{complain, failed, print};
-
-/// Where the store is.
-#[derive(Clone, Debug, clap::Args)]
-struct Where {
-    /// Any process of the store, where clients of Redis' protocol connect
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6379")]
-    connect: SocketAddr,
-    /// How long an answer may take, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
-    patience: u64,
-    #[command(flatten)]
-    who: Who,
-}
+use crate::say::{complain, print};
+use crate::service::where_to::{Where, line, refused};
 
 /// Options of `rota kv get`.
 #[derive(Clone, Debug, clap::Args)]
@@ -73,36 +58,6 @@ pub struct ScanOptions {
 pub struct BatchOptions {
     #[command(flatten)]
     store: Where,
-}
-
-impl Where {
-    fn patience(&self) -> Duration {
-        Duration::from_secs(self.patience.max(1))
-    }
-
-    fn ask(&self, commands: &[Vec<Vec<u8>>]) -> Result<Vec<Reply>, String> {
-        let mut talk = self.who.connect(self.connect, self.patience())?;
-        let replies = talk.say(commands);
-        replies.map_err(|error| format!("{}: {error}", self.connect))
-    }
-
-    fn ask_one(&self, words: &[&str]) -> Result<Reply, String> {
-        self.who.ask(self.connect, self.patience(), words)
-    }
-}
-
-fn refused(what: &str) -> ExitCode {
-    complain(&what);
-    ExitCode::FAILURE
-}
-
-/// Prints bytes as they are, and a line's end.
-fn line(parts: &[&[u8]]) {
-    let mut out = io::stdout().lock();
-    let bytes = [&parts.concat()[..], b"\n"].concat();
-    if let Err(error) = out.write_all(&bytes).and_then(|()| out.flush()) {
-        failed(&error);
-    }
 }
 
 /// Says what a key has.

@@ -3,16 +3,15 @@
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rota_check::history::judge;
-use rota_kv::KvConfig;
+use rota_kv::{KvConfig, ProcessSection};
 use rota_node::VoteStorage;
 use rota_resp::Reply;
 use signal_hook::consts::SIGINT;
@@ -20,14 +19,12 @@ use signal_hook::consts::SIGINT;
 use super::load::{Clients, Kind};
 use super::report::{Report, figures, longest_silence};
 use super::shifts::Shifts;
-use super::talk::Talk;
-use super::trouble::{Plan, Trouble};
 use crate::demo::ports::free_range;
 use crate::demo::scratch::Scratch;
 use crate::say::{complain, print, print_json, tell};
+use crate::service::processes::{One, Processes, Service};
+use crate::service::trouble::{Plan, Trouble};
 
-/// Everything is there by then.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -47,7 +44,7 @@ pub struct DemoOptions {
     #[arg(long, value_name = "CLIENTS", default_value_t = 16, value_parser = clap::value_parser!(u64).range(..=512))]
     clients: u64,
     /// Where votes are kept: `sync`, `async` or `memory`
-    #[arg(long, value_name = "STORAGE", default_value = "async", value_parser = storage)]
+    #[arg(long, value_name = "STORAGE", default_value = "async", value_parser = crate::service::storage)]
     storage: VoteStorage,
     /// Kill none of the processes
     #[arg(long, conflicts_with = "kill_every")]
@@ -64,15 +61,6 @@ pub struct DemoOptions {
     /// Print one JSON object on the last line
     #[arg(long)]
     json: bool,
-}
-
-fn storage(text: &str) -> Result<VoteStorage, String> {
-    match text {
-        "sync" => Ok(VoteStorage::Sync),
-        "async" => Ok(VoteStorage::Async),
-        "memory" => Ok(VoteStorage::Memory),
-        _ => Err("sync, async or memory".to_owned()),
-    }
 }
 
 /// Runs it.
@@ -95,119 +83,6 @@ pub fn main(options: &DemoOptions) -> ExitCode {
     }
 }
 
-/// The processes. They are killed when this is dropped.
-pub struct Processes {
-    config: KvConfig,
-    file: PathBuf,
-    children: Vec<Option<Child>>,
-}
-
-impl Drop for Processes {
-    fn drop(&mut self) {
-        for child in self.children.iter_mut().flatten() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-impl Processes {
-    /// So many.
-    pub fn count(&self) -> usize {
-        self.children.len()
-    }
-
-    /// So many of each partition.
-    pub fn replicas(&self) -> u16 {
-        (self.children.len() / self.config.kv.partition.len()) as u16
-    }
-
-    /// Where one has its states.
-    pub fn states(&self, at: usize) -> PathBuf {
-        self.config.kv.state_dir.join(format!("node-{}", at + 1))
-    }
-
-    /// Starts one.
-    pub fn begin(&mut self, at: usize) -> Result<(), String> {
-        let failed = |error: io::Error| format!("cannot start a process: {error}");
-        let program = std::env::current_exe().map_err(failed)?;
-        let log = self.file.with_file_name(format!("node-{}.log", at + 1));
-        let log = fs::OpenOptions::new().create(true).append(true).open(log);
-        let child = Command::new(program)
-            .args(["kv", "serve", "--until-input-ends", "--config"])
-            .arg(&self.file)
-            .args(["--node", &(at + 1).to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(log.map_err(failed)?)
-            // What a terminal says to the demo is not said to them.
-            .process_group(0)
-            .spawn();
-        self.children[at] = Some(child.map_err(failed)?);
-        Ok(())
-    }
-
-    /// Kills one.
-    pub fn kill(&mut self, at: usize) {
-        if let Some(mut child) = self.children[at].take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-
-    fn address(&self, at: usize, is_cluster: bool) -> SocketAddr {
-        let process = &self.config.kv.process[at];
-        let port = match is_cluster {
-            true => process.cluster_port,
-            false => process.redis_port,
-        };
-        SocketAddr::from((Ipv4Addr::LOCALHOST, port.unwrap_or_default()))
-    }
-
-    fn addresses(&self) -> Vec<SocketAddr> {
-        (0..self.children.len())
-            .map(|at| self.address(at, false))
-            .collect()
-    }
-
-    /// Until a process answers for keys of all partitions.
-    fn wait(&mut self, at: usize) -> Result<(), String> {
-        let began = Instant::now();
-        loop {
-            let talk = Talk::connect(self.address(at, false), PATIENCE);
-            let size = talk.and_then(|mut talk| talk.say(&[vec!["DBSIZE"]]));
-            if let Ok(replies) = size
-                && matches!(replies.first(), Some(Reply::Integer(_)))
-            {
-                return Ok(());
-            }
-            if let Some(Ok(Some(status))) = self.children[at].as_mut().map(Child::try_wait) {
-                return Err(format!(
-                    "process {} has ended: {status}; {}",
-                    at + 1,
-                    self.words(at)
-                ));
-            }
-            if began.elapsed() > PATIENCE {
-                return Err(format!(
-                    "process {} does not answer; {}",
-                    at + 1,
-                    self.words(at)
-                ));
-            }
-            thread::sleep(LOOK);
-        }
-    }
-
-    /// Its last words.
-    fn words(&self, at: usize) -> String {
-        let log = self.file.with_file_name(format!("node-{}.log", at + 1));
-        let text = fs::read_to_string(log).unwrap_or_default();
-        let last = text.lines().last().unwrap_or("it has said nothing");
-        format!("its last words: {last}")
-    }
-}
-
 fn run(options: &DemoOptions) -> Result<Report, String> {
     let failed = |error: io::Error| format!("its signals or its directory: {error}");
     let stop = Arc::new(AtomicBool::new(false));
@@ -222,24 +97,32 @@ fn run(options: &DemoOptions) -> Result<Report, String> {
     let file = scratch.path().join("rota.toml");
     let text = config.to_toml().map_err(|error| error.to_string())?;
     fs::write(&file, text).map_err(failed)?;
-    let count = usize::from(of.0 * of.1);
-    let mut processes = Processes {
-        config,
-        file,
-        children: (0..count).map(|_| None).collect(),
+    let one = |process: &ProcessSection| One {
+        address: local(process.redis_port),
+        states: config.kv.state_dir.join(format!("node-{}", process.node)),
     };
-    (0..count).try_for_each(|at| processes.begin(at))?;
-    (0..count).try_for_each(|at| processes.wait(at))?;
-    introduce(&processes, of);
-    load(&mut processes, options, &stop)
+    let all = config.kv.process.iter().map(one).collect();
+    let service = Service {
+        name: "kv",
+        // It is answered when a process answers for keys of all partitions.
+        asks: &["DBSIZE"],
+        replicas: usize::from(of.1),
+    };
+    let mut processes = Processes::start(service, file, all)?;
+    introduce(&config, of);
+    load((&config, &mut processes), options, &stop)
 }
 
-fn introduce(processes: &Processes, (partitions, replicas): (u16, u16)) {
+fn local(port: Option<u16>) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port.unwrap_or_default()))
+}
+
+fn introduce(config: &KvConfig, (partitions, replicas): (u16, u16)) {
     tell(&format!(
         "{partitions} partitions with {replicas} replicas each, a process for each. Clients of Redis connect to any of them:"
     ));
-    for (at, process) in processes.config.kv.process.iter().enumerate() {
-        let (one, cluster) = (processes.address(at, false), processes.address(at, true));
+    for process in &config.kv.process {
+        let (one, cluster) = (local(process.redis_port), local(process.cluster_port));
         tell(&format!(
             "  process {} (partition {}): {one}; as a cluster {cluster}",
             process.node, process.partition
@@ -249,7 +132,7 @@ fn introduce(processes: &Processes, (partitions, replicas): (u16, u16)) {
 
 /// Loads it, and makes trouble.
 fn load(
-    processes: &mut Processes,
+    (config, processes): (&KvConfig, &mut Processes),
     options: &DemoOptions,
     stop: &AtomicBool,
 ) -> Result<Report, String> {
@@ -265,7 +148,7 @@ fn load(
     };
     let mut trouble = Trouble::new(plan, seed);
     let shifts = options.move_every.map(|every| {
-        let partitions = processes.config.kv.process.iter().map(|of| of.partition);
+        let partitions = config.kv.process.iter().map(|of| of.partition);
         let addresses = partitions.zip(processes.addresses()).collect();
         Shifts::start(addresses, every, seed)
     });
@@ -305,14 +188,11 @@ fn load(
 
 /// Whether all processes answer the same for all keys, those of their own partitions by what they have themselves.
 fn is_identical(processes: &mut Processes) -> Result<bool, String> {
+    let asked = [vec!["READONLY"], vec!["RANGE", "", "+", "LIMIT", "100000"]];
     let mut all = Vec::new();
-    for at in 0..processes.children.len() {
+    for at in 0..processes.count() {
         processes.wait(at)?;
-        let address = processes.address(at, false);
-        let asked = [vec!["READONLY"], vec!["RANGE", "", "+", "LIMIT", "100000"]];
-        let talk = Talk::connect(address, PATIENCE);
-        let replies = talk.and_then(|mut talk| talk.say(&asked));
-        let mut replies = replies.map_err(|error| format!("{address}: {error}"))?;
+        let mut replies = processes.ask(at, &asked)?;
         all.push(replies.pop());
     }
     let is_same = all.windows(2).all(|pair| pair[0] == pair[1]);

@@ -10,7 +10,7 @@ use rota_check::history::{Place, Step};
 use rota_core::random::Random;
 use rota_resp::Reply;
 
-use super::talk::Talk;
+use crate::service::talk::Talk;
 
 /// An answer may take so long: longer than a process waits for others.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -10,9 +10,6 @@ mod report;
 mod serve;
 mod shifts;
 mod status;
-mod talk;
-mod trouble;
-mod who;
 
 use std::process::ExitCode;
 
@@ -35,7 +32,7 @@ pub enum Kv {
         It runs until it gets SIGTERM or SIGINT. The log goes to standard error.\n\n\
         Exit status: 0 if it was stopped, 1 if it failed, 2 if it could not start."
     )]
-    Serve(serve::ServeOptions),
+    Serve(crate::service::serve::ServeOptions),
     /// Say what a key has
     #[command(
         after_help = "Example:\n  rota kv get user:1 --connect 127.0.0.1:6379\n\n\

@@ -10,8 +10,8 @@ use rota_resp::Reply;
 use serde::Serialize;
 
 use super::status::read;
-use super::who::Who;
 use crate::say::{complain, print, print_json};
+use crate::service::who::Who;
 
 /// A process that is there says sooner what it has.
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -11,7 +11,7 @@ use rota_kv::Slots;
 use serde::Serialize;
 
 use super::moves::{map_at, shift_at};
-use super::who::Who;
+use crate::service::who::Who;
 
 /// How often it is looked whether it is to end.
 const LOOK: Duration = Duration::from_millis(20);

@@ -5,17 +5,13 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use rota_kv::KvConfig;
-use rota_resp::Reply;
 use serde::Serialize;
 
-use super::who::Who;
 use crate::say::{complain, print, print_json};
-
-/// A process that is there answers sooner.
-const PATIENCE: Duration = Duration::from_secs(3);
+use crate::service::info::ask;
+use crate::service::who::Who;
 
 /// Options of `rota kv status`.
 #[derive(Clone, Debug, clap::Args)]
@@ -95,18 +91,6 @@ fn line(config: &KvConfig, process: &rota_kv::ProcessSection, who: &Who) -> Line
         Err(error) => line.wrong.push(error),
     }
     line
-}
-
-fn ask(address: SocketAddr, who: &Who) -> Result<BTreeMap<String, String>, String> {
-    let text = match who.ask(address, PATIENCE, &["INFO"])? {
-        Reply::Bulk(text) => String::from_utf8_lossy(&text).into_owned(),
-        Reply::Text(text) => text,
-        _ => return Err("it says nothing of itself".to_owned()),
-    };
-    let fields = text.lines().filter_map(|line| line.split_once(':'));
-    Ok(fields
-        .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
-        .collect())
 }
 
 /// What an operator should know.

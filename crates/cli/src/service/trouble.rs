@@ -1,12 +1,12 @@
 //! Kills processes (`kill -9`), and starts them again.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rota_core::random::Random;
 
-use super::demo::Processes;
+use super::processes::Processes;
 use crate::say::tell;
 
 /// What is done.
@@ -71,7 +71,7 @@ impl Trouble {
         match self.plan {
             Plan::Peace => {}
             Plan::Once(first) => {
-                let victim = usize::from(processes.replicas()) - 1;
+                let victim = processes.replicas() - 1;
                 self.kill(processes, &[victim], first);
                 self.next = now + Duration::from_secs(1 << 30);
                 tell(&format!("process {} is killed", victim + 1));
@@ -102,7 +102,7 @@ impl Trouble {
     }
 
     fn strike(&mut self, processes: &mut Processes) {
-        let (count, replicas) = (processes.count(), usize::from(processes.replicas()));
+        let (count, replicas) = (processes.count(), processes.replicas());
         self.turns += 1;
         let victims: Vec<usize> = match self.turns % 3 {
             1 => vec![self.draw(count)],
@@ -133,10 +133,10 @@ impl Trouble {
 
     /// Its states are gone, if the others of its partition have some.
     fn lose(&mut self, processes: &Processes, victim: usize) {
-        let replicas = usize::from(processes.replicas());
+        let replicas = processes.replicas();
         let first = victim / replicas * replicas;
         let mut others = (first..first + replicas).filter(|at| *at != victim);
-        if others.all(|at| has_state(&processes.states(at)))
+        if others.all(|at| has_state(processes.states(at)))
             && fs::remove_dir_all(processes.states(victim)).is_ok()
         {
             self.lost += 1;
@@ -144,7 +144,7 @@ impl Trouble {
     }
 }
 
-fn has_state(directory: &PathBuf) -> bool {
+fn has_state(directory: &Path) -> bool {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     names.any(|name| name.ends_with(".manifest"))

@@ -1,0 +1,211 @@
+//! `rota log demo`: logs on real processes on this host.
+
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rota_check::logs::{Log, Logs, judge};
+use rota_log::{LogConfig, ProcessSection};
+use rota_node::VoteStorage;
+use signal_hook::consts::SIGINT;
+
+use super::check::History;
+use super::load::{Clients, Kinds, entries};
+use super::report::{Report, figures, longest_silence};
+use crate::demo::ports::free_range;
+use crate::demo::scratch::Scratch;
+use crate::say::{complain, print, print_json, tell};
+use crate::service::processes::{One, Processes, Service};
+use crate::service::trouble::{Plan, Trouble};
+
+/// How often it is looked.
+const LOOK: Duration = Duration::from_millis(50);
+/// The logs that are loaded.
+const LOGS: [&str; 3] = ["orders", "trades", "audit"];
+
+/// Options of `rota log demo`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DemoOptions {
+    /// Rings that order what is appended
+    #[arg(long, value_name = "RINGS", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=8))]
+    rings: u16,
+    /// Processes, each with all logs
+    #[arg(long, value_name = "PROCESSES", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=7))]
+    processes: u16,
+    /// How long it is loaded [default: until Ctrl-C]
+    #[arg(long = "for", value_name = "DURATION", value_parser = rota_bench::parse_duration)]
+    time: Option<Duration>,
+    /// Clients that append; each second one asks again until it is answered
+    #[arg(long, value_name = "WRITERS", default_value_t = 8, value_parser = clap::value_parser!(u64).range(..=512))]
+    writers: u64,
+    /// Clients that read
+    #[arg(long, value_name = "READERS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(..=64))]
+    readers: u64,
+    /// Clients that are told of all logs as one
+    #[arg(long, value_name = "TAILS", default_value_t = 3, value_parser = clap::value_parser!(u64).range(..=64))]
+    tails: u64,
+    /// Where votes are kept: `sync`, `async` or `memory`
+    #[arg(long, value_name = "STORAGE", default_value = "async", value_parser = crate::service::storage)]
+    storage: VoteStorage,
+    /// Kill none of the processes
+    #[arg(long, conflicts_with = "kill_every")]
+    keep_all: bool,
+    /// Again and again kill one of them, a majority, or all, and start them again
+    #[arg(long, value_name = "DURATION", value_parser = rota_bench::parse_duration)]
+    kill_every: Option<Duration>,
+    /// Write what clients asked and were told, and what the logs have at the end, to this file
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
+    /// Print one JSON object on the last line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub fn main(options: &DemoOptions) -> ExitCode {
+    match run(options) {
+        Ok(report) => {
+            print(&report.text());
+            if options.json {
+                print_json(&report);
+            }
+            match report.identical {
+                true => ExitCode::SUCCESS,
+                false => ExitCode::FAILURE,
+            }
+        }
+        Err(what) => {
+            complain(&what);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &DemoOptions) -> Result<Report, String> {
+    let failed = |error: io::Error| format!("its signals or its directory: {error}");
+    let stop = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGINT, Arc::clone(&stop)).map_err(failed)?;
+    let scratch = Scratch::with_own_interrupt().map_err(failed)?;
+    let of = (options.rings, options.processes);
+    let port = free_range(LogConfig::ports(of)).ok_or("there are not so many free ports")?;
+    let config = LogConfig::loopback(of, port, (scratch.path(), options.storage));
+    for name in ["votes", "logs"] {
+        fs::create_dir(scratch.path().join(name)).map_err(failed)?;
+    }
+    let file = scratch.path().join("rota.toml");
+    let text = config.to_toml().map_err(|error| error.to_string())?;
+    fs::write(&file, text).map_err(failed)?;
+    let one = |process: &ProcessSection| One {
+        address: local(process),
+        states: config.log.state_dir.join(format!("node-{}", process.node)),
+    };
+    let all = config.log.process.iter().map(one).collect();
+    let service = Service {
+        name: "log",
+        asks: &["DBSIZE"],
+        replicas: usize::from(options.processes),
+    };
+    let mut processes = Processes::start(service, file, all)?;
+    introduce(&config, of);
+    load(&mut processes, options, &stop)
+}
+
+fn local(process: &ProcessSection) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, process.redis_port.unwrap_or_default()))
+}
+
+fn introduce(config: &LogConfig, (rings, processes): (u16, u16)) {
+    tell(&format!(
+        "logs {} on {rings} rings and {processes} processes. Clients of Redis' streams connect to any of them:",
+        LOGS.join(", ")
+    ));
+    for process in &config.log.process {
+        tell(&format!("  process {}: {}", process.node, local(process)));
+    }
+}
+
+/// Loads it, and makes trouble.
+fn load(
+    processes: &mut Processes,
+    options: &DemoOptions,
+    stop: &AtomicBool,
+) -> Result<Report, String> {
+    let seed = rota_net::random_u64().map_err(|error| error.to_string())?;
+    let kinds = Kinds {
+        writers: options.writers,
+        readers: options.readers,
+        tails: options.tails,
+    };
+    let logs = LOGS.map(str::to_owned).to_vec();
+    let clients = Clients::start((processes.addresses(), logs), kinds, seed);
+    let began = Instant::now();
+    // Without an end it is killed and started again once, and goes on.
+    let time = options.time.unwrap_or(Duration::from_secs(30));
+    let plan = match options.kill_every {
+        Some(every) => Plan::Every(every),
+        None if options.keep_all || options.processes < 3 => Plan::Peace,
+        None => Plan::Once(time / 3),
+    };
+    let mut trouble = Trouble::new(plan, seed);
+    while !stop.load(SeqCst) && options.time.is_none_or(|time| began.elapsed() < time) {
+        trouble.look(processes)?;
+        thread::sleep(LOOK);
+    }
+    let seconds = began.elapsed();
+    let (steps, took) = clients.end();
+    trouble.end(processes)?;
+    let (logs, identical) = at_the_end(processes)?;
+    let history = History { steps, logs };
+    if let Some(file) = &options.history {
+        let text = serde_json::to_string(&history).map_err(|error| error.to_string())?;
+        fs::write(file, text).map_err(|error| error.to_string())?;
+    }
+    let summary = judge(&history.steps, &history.logs);
+    let summary = summary.map_err(|wrong| format!("the logs do not explain it: {wrong}"))?;
+    Ok(Report {
+        rings: options.rings,
+        processes: options.processes,
+        seconds: seconds.as_secs_f64(),
+        single: figures(&took, false, seconds.as_secs_f64()),
+        several: figures(&took, true, seconds.as_secs_f64()),
+        kills: trouble.kills,
+        lost_states: trouble.lost,
+        longest_silence_ms: longest_silence(&took, seconds).as_millis() as u64,
+        history: summary,
+        identical,
+    })
+}
+
+/// What the logs have, and whether all processes say the same.
+fn at_the_end(processes: &mut Processes) -> Result<(Logs, bool), String> {
+    let asked = LOGS.map(|log| vec!["XRANGE", log, "-", "+"]);
+    let mut all: Vec<Logs> = Vec::new();
+    for at in 0..processes.count() {
+        processes.wait(at)?;
+        let replies = processes.ask(at, &asked)?;
+        let mut logs = Logs::new();
+        for (name, reply) in LOGS.iter().zip(&replies) {
+            let found = entries(reply);
+            let found = found.ok_or_else(|| format!("process {}: {reply:?}", at + 1))?;
+            let first = found.first().map_or(1, |first| first.0);
+            if found
+                .iter()
+                .zip(first..)
+                .any(|((at, _), expected)| *at != expected)
+            {
+                return Err(format!("process {}: {name} has a gap", at + 1));
+            }
+            let values = found.into_iter().map(|(_, value)| value).collect();
+            logs.insert((*name).to_owned(), Log { first, values });
+        }
+        all.push(logs);
+    }
+    let identical = all.windows(2).all(|pair| pair[0] == pair[1]);
+    Ok((all.pop().unwrap_or_default(), identical))
+}

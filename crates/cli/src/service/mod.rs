@@ -1,0 +1,21 @@
+//! What the commands of services have in common.
+
+pub mod info;
+pub mod processes;
+pub mod serve;
+pub mod talk;
+pub mod trouble;
+pub mod where_to;
+pub mod who;
+
+use rota_node::VoteStorage;
+
+/// Where votes are kept, as it is written.
+pub fn storage(text: &str) -> Result<VoteStorage, String> {
+    match text {
+        "sync" => Ok(VoteStorage::Sync),
+        "async" => Ok(VoteStorage::Async),
+        "memory" => Ok(VoteStorage::Memory),
+        _ => Err("sync, async or memory".to_owned()),
+    }
+}

@@ -1,0 +1,21 @@
+//! Shared logs: many writers, and one order across all of them (Benz et al. 2014, §6.2).
+//!
+//! | where | what |
+//! |---|---|
+//! | [`machine`] | which logs there are, and what commands do to them: the state machine, without I/O |
+//! | [`store`] | entries, on the disk and of late in memory |
+//! | [`redis`] | what clients of Redis' streams say and hear, without I/O |
+//! | [`LogProcess`] | a process: a replica, its store, its clients |
+//! | [`LogConfig`] | what processes are told |
+
+#![forbid(unsafe_code)]
+
+mod config;
+pub mod machine;
+pub mod mutants;
+mod process;
+pub mod redis;
+pub mod store;
+
+pub use config::{ConfigError, LogConfig, LogSection, ProcessSection};
+pub use process::{LogProcess, StartError};

@@ -1,0 +1,255 @@
+//! What commands do.
+
+use bytes::Bytes;
+use rota_multiring::Place;
+
+use super::check::{name_within_limits, refusal, within_limits};
+use super::log::{Limits, Log};
+use super::operation::{Append, Batch, Keep, Operation, Pack};
+use super::outcome::{Answer, Fault, Outcome};
+use super::state::Logs;
+use super::{MOST_LOGS, Position};
+use crate::mutants::{self, Mutant};
+use crate::store::record::{Run, RunBuilder};
+
+/// What is to be done with entries: by the log's number.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// These are new.
+    Append(Run),
+    /// What is before this position goes.
+    Trim(u64, Position),
+    /// All goes.
+    Delete(u64),
+}
+
+/// What has become of a message.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// What it is answered: of each batch that was packed into it.
+    pub answers: Vec<u8>,
+    /// What is to be done, in this order.
+    pub effects: Vec<Effect>,
+    /// The logs that have changed, by their names.
+    pub changed: Vec<Bytes>,
+}
+
+/// So many entries of a message have places of their own: a message is no longer than that.
+const MOST_IN_MESSAGE: u32 = 1 << 16;
+
+/// What becomes of a message as it is applied.
+struct Applying {
+    place: Place,
+    /// Entries so far.
+    count: u32,
+    applied: Applied,
+    /// New entries of one log.
+    building: Option<(u64, RunBuilder)>,
+    payload: Vec<u8>,
+}
+
+impl Applying {
+    /// Where the next entry stands in the order of everything.
+    fn next_place(&mut self) -> Place {
+        let at = self.count.min(MOST_IN_MESSAGE - 1);
+        self.count += 1;
+        let index = self.place.index.saturating_mul(MOST_IN_MESSAGE);
+        Place {
+            index: index.saturating_add(at),
+            ..self.place
+        }
+    }
+
+    fn entry(&mut self, log: &Log, position: Position, stamp: u64, fields: &[u8]) {
+        let place = self.next_place();
+        if self.building.as_ref().is_none_or(|(id, _)| *id != log.id) {
+            self.finish();
+            self.building = Some((log.id, RunBuilder::new(log.id, position)));
+        }
+        encode_entry(position, fields, &mut self.payload);
+        if let Some((_, run)) = &mut self.building {
+            run.push(place, stamp, &self.payload);
+        }
+    }
+
+    fn finish(&mut self) {
+        let run = self.building.take().and_then(|(_, run)| run.finish());
+        self.applied.effects.extend(run.map(Effect::Append));
+    }
+
+    fn effect(&mut self, effect: Effect) {
+        self.finish();
+        self.applied.effects.push(effect);
+    }
+
+    fn changed(&mut self, name: &[u8]) {
+        let changed = &mut self.applied.changed;
+        if changed.last().is_none_or(|last| last != name) {
+            changed.push(Bytes::copy_from_slice(name));
+        }
+    }
+}
+
+/// An entry as clients of Redis' streams are told it: its id, and its fields, which are encoded already.
+pub fn encode_entry(position: Position, fields: &[u8], out: &mut Vec<u8>) {
+    let id = format!("{position}-0");
+    out.clear();
+    out.extend_from_slice(format!("*2\r\n${}\r\n{id}\r\n", id.len()).as_bytes());
+    out.extend_from_slice(fields);
+}
+
+impl Logs {
+    /// What a message does that was ordered at this place: batches, each by itself. `None`: it is none.
+    pub fn apply(&mut self, place: Place, message: &[u8]) -> Option<Applied> {
+        let batches = Pack::decode(message)?;
+        let mut applying = Applying {
+            place,
+            count: 0,
+            applied: Applied::default(),
+            building: None,
+            payload: Vec::new(),
+        };
+        self.last = Some(place);
+        for bytes in batches.0 {
+            let answer = match Batch::decode(bytes) {
+                Some(batch) => self.batch(&batch, &mut applying),
+                None => Answer::Unreadable,
+            };
+            answer.put(&mut applying.applied.answers);
+        }
+        applying.finish();
+        Some(applying.applied)
+    }
+
+    fn batch(&mut self, batch: &Batch<'_>, applying: &mut Applying) -> Answer {
+        self.stamp = self.stamp.max(batch.stamp);
+        if batch.is_atomic
+            && !mutants::on(Mutant::L01)
+            && let Some((which, fault)) = refusal(self, batch)
+        {
+            return Answer::Refused(which, fault);
+        }
+        let operations = batch.operations.iter();
+        let outcomes = operations.map(|operation| {
+            self.operation(operation, applying)
+                .unwrap_or_else(Outcome::Fault)
+        });
+        Answer::Outcomes(outcomes.collect())
+    }
+
+    fn make(&mut self, name: &[u8], limits: Limits) -> Result<(), Fault> {
+        name_within_limits(name)?;
+        if self.of.len() >= MOST_LOGS {
+            return Err(Fault::TooMany);
+        }
+        self.last_id += 1;
+        let log = Log::new(self.last_id, limits);
+        self.of.insert(Bytes::copy_from_slice(name), log);
+        Ok(())
+    }
+
+    fn operation(
+        &mut self,
+        operation: &Operation<'_>,
+        applying: &mut Applying,
+    ) -> Result<Outcome, Fault> {
+        let place = applying.place;
+        let outcome = match operation {
+            Operation::Append(append) => return self.append(append, applying),
+            Operation::Make(name, limits, is_new) => match self.of.get_mut(*name) {
+                Some(_) if *is_new => Outcome::Nothing,
+                Some(log) => {
+                    (log.limits, log.changed) = (*limits, Some(place));
+                    trim(log, limits.entries.map(Keep::Last), applying);
+                    Outcome::Done
+                }
+                None => {
+                    self.make(name, *limits)?;
+                    Outcome::Done
+                }
+            },
+            Operation::Trim(name, keep) => match self.of.get_mut(*name) {
+                Some(log) => {
+                    log.changed = Some(place);
+                    Outcome::Gone(trim(log, Some(*keep), applying))
+                }
+                None => Outcome::Gone(0),
+            },
+            Operation::Seal(name) => match self.of.get_mut(*name) {
+                Some(log) => {
+                    (log.is_sealed, log.changed) = (true, Some(place));
+                    Outcome::Done
+                }
+                None => Outcome::Nothing,
+            },
+            Operation::Delete(name) => match self.of.remove(*name) {
+                Some(log) => {
+                    applying.effect(Effect::Delete(log.id));
+                    Outcome::Done
+                }
+                None => Outcome::Nothing,
+            },
+        };
+        applying.changed(operation.log());
+        Ok(outcome)
+    }
+
+    fn append(&mut self, append: &Append<'_>, applying: &mut Applying) -> Result<Outcome, Fault> {
+        within_limits(append)?;
+        if !self.of.contains_key(append.log) {
+            if !append.makes {
+                return Ok(Outcome::Nothing);
+            }
+            // A log that gets nothing is not made.
+            if append.expected.is_some_and(|wanted| wanted != 1) {
+                return Err(Fault::Expected(1));
+            }
+            self.make(append.log, Limits::default())?;
+        }
+        let stamp = self.stamp;
+        let Some(log) = self.of.get_mut(append.log) else {
+            return Ok(Outcome::Nothing);
+        };
+        if let Some(named) = append.producer
+            && let Some(at) = log
+                .producers
+                .find(named)
+                .filter(|_| !mutants::on(Mutant::L02))
+        {
+            return Ok(Outcome::Again(at));
+        }
+        if log.is_sealed && !mutants::on(Mutant::L03) {
+            return Err(Fault::Sealed);
+        }
+        let first = log.next;
+        if append.expected.is_some_and(|wanted| wanted != first) && !mutants::on(Mutant::L04) {
+            return Err(Fault::Expected(first));
+        }
+        for fields in &append.entries {
+            applying.entry(log, log.next, stamp, fields);
+            log.next += 1;
+        }
+        if let Some(named) = append.producer {
+            log.producers.note(named, first);
+        }
+        log.changed = Some(applying.place);
+        let limit = log.limits.entries.map(Keep::Last);
+        for keep in [append.keep, limit] {
+            trim(log, keep, applying);
+        }
+        applying.changed(append.log);
+        Ok(Outcome::Appended(first))
+    }
+}
+
+/// So many entries went.
+fn trim(log: &mut Log, keep: Option<Keep>, applying: &mut Applying) -> u64 {
+    let Some(keep) = keep else { return 0 };
+    let first = log.first_then(keep);
+    let gone = first - log.first;
+    if gone > 0 {
+        log.first = first;
+        applying.effect(Effect::Trim(log.id, first));
+    }
+    gone
+}

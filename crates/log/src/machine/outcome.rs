@@ -1,0 +1,139 @@
+//! What becomes of what was ordered.
+
+use rota_core::bytes::{Reader, take_list};
+
+use super::Position;
+
+/// Why an operation was not done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// The log is sealed.
+    Sealed,
+    /// The next position is another one: this.
+    Expected(Position),
+    /// There are too many logs.
+    TooMany,
+    /// An entry, or a name, is too large.
+    TooLarge,
+}
+
+/// What became of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// Entries were appended: the first one is there.
+    Appended(Position),
+    /// They had been appended before, there.
+    Again(Position),
+    /// So many entries went.
+    Gone(u64),
+    /// It was done.
+    Done,
+    /// There was nothing to do: the log is not there, or is there already.
+    Nothing,
+    /// It was not done.
+    Fault(Fault),
+}
+
+/// What a batch is answered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// What became of each operation.
+    Outcomes(Vec<Outcome>),
+    /// Nothing was done, since this one of its operations cannot be.
+    Refused(u32, Fault),
+    /// It cannot be read: who gave it has another version.
+    Unreadable,
+}
+
+impl Fault {
+    const fn numbers(self) -> (u8, u64) {
+        match self {
+            Self::Sealed => (0, 0),
+            Self::Expected(next) => (1, next),
+            Self::TooMany => (2, 0),
+            Self::TooLarge => (3, 0),
+        }
+    }
+
+    const fn of(kind: u8, number: u64) -> Option<Self> {
+        Some(match kind {
+            0 => Self::Sealed,
+            1 => Self::Expected(number),
+            2 => Self::TooMany,
+            3 => Self::TooLarge,
+            _ => return None,
+        })
+    }
+}
+
+impl Outcome {
+    fn put(self, out: &mut Vec<u8>) {
+        let (kind, number) = match self {
+            Self::Appended(at) => (0, at),
+            Self::Again(at) => (1, at),
+            Self::Gone(count) => (2, count),
+            Self::Done => (3, 0),
+            Self::Nothing => (4, 0),
+            Self::Fault(fault) => {
+                let (kind, number) = fault.numbers();
+                (16 + kind, number)
+            }
+        };
+        out.push(kind);
+        out.extend(u64::to_le_bytes(number));
+    }
+
+    fn take(bytes: &mut Reader<'_>) -> Option<Self> {
+        let (kind, number) = (bytes.byte()?, bytes.u64()?);
+        Some(match kind {
+            0 => Self::Appended(number),
+            1 => Self::Again(number),
+            2 => Self::Gone(number),
+            3 => Self::Done,
+            4 => Self::Nothing,
+            16.. => Self::Fault(Fault::of(kind - 16, number)?),
+            _ => return None,
+        })
+    }
+}
+
+impl Answer {
+    /// Writes it behind others.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Outcomes(outcomes) => {
+                out.push(0);
+                out.extend((outcomes.len() as u32).to_le_bytes());
+                outcomes.iter().for_each(|outcome| outcome.put(out));
+            }
+            Self::Refused(which, fault) => {
+                out.push(1);
+                out.extend(which.to_le_bytes());
+                Outcome::Fault(*fault).put(out);
+            }
+            Self::Unreadable => out.push(2),
+        }
+    }
+
+    /// The next one. `None` where there is none.
+    pub fn take(bytes: &mut Reader<'_>) -> Option<Self> {
+        Some(match bytes.byte()? {
+            0 => Self::Outcomes(take_list(bytes, Outcome::take)?),
+            1 => match (bytes.u32()?, Outcome::take(bytes)?) {
+                (which, Outcome::Fault(fault)) => Self::Refused(which, fault),
+                _ => return None,
+            },
+            2 => Self::Unreadable,
+            _ => return None,
+        })
+    }
+
+    /// All that a message was answered.
+    pub fn all(bytes: &[u8]) -> Option<Vec<Self>> {
+        let (mut bytes, mut all) = (Reader(bytes), Vec::new());
+        while !bytes.0.is_empty() {
+            all.push(Self::take(&mut bytes)?);
+        }
+        Some(all)
+    }
+}

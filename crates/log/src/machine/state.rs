@@ -1,0 +1,100 @@
+//! All logs of a service.
+
+use bytes::Bytes;
+use imbl::OrdMap;
+use rota_core::bytes::{Reader, put_bytes, take_bytes, take_list};
+use rota_multiring::Place;
+
+use super::log::Log;
+
+/// See the module's page. A copy takes no time.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Logs {
+    pub(super) of: OrdMap<Bytes, Log>,
+    /// The number of the log that was made last.
+    pub(super) last_id: u64,
+    /// The time, in milliseconds since 1970: that of the latest command, and never less than it was.
+    pub(super) stamp: u64,
+    /// Where the last command stands.
+    pub(super) last: Option<Place>,
+}
+
+/// Which form a state is written in.
+const VERSION: u16 = 1;
+
+impl Logs {
+    /// The one with this name.
+    pub fn get(&self, name: &[u8]) -> Option<&Log> {
+        self.of.get(name)
+    }
+
+    /// All of them with their names, in the order of names.
+    pub fn iter(&self) -> impl Iterator<Item = (&Bytes, &Log)> {
+        self.of.iter()
+    }
+
+    /// From this name on.
+    pub fn from(&self, name: &Bytes) -> impl Iterator<Item = (&Bytes, &Log)> {
+        self.of.range(name.clone()..)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.of.len()
+    }
+
+    /// There is none.
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// The time as it is in the logs, in milliseconds since 1970.
+    pub const fn stamp(&self) -> u64 {
+        self.stamp
+    }
+
+    /// Where the last command stands.
+    pub const fn last(&self) -> Option<Place> {
+        self.last
+    }
+
+    /// All of it, but for the entries.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend(VERSION.to_le_bytes());
+        for number in [self.last_id, self.stamp] {
+            out.extend(number.to_le_bytes());
+        }
+        out.push(u8::from(self.last.is_some()));
+        if let Some(place) = self.last {
+            place.put(out);
+        }
+        out.extend((self.of.len() as u32).to_le_bytes());
+        for (name, log) in &self.of {
+            put_bytes(out, name);
+            log.put(out);
+        }
+    }
+
+    /// What was written. `None`: this is none.
+    pub fn decode(bytes: &mut Reader<'_>) -> Option<Self> {
+        if bytes.u16()? != VERSION {
+            return None;
+        }
+        let (last_id, stamp) = (bytes.u64()?, bytes.u64()?);
+        let last = match bytes.flag()? {
+            true => Some(Place::take(bytes)?),
+            false => None,
+        };
+        let of = take_list(bytes, |bytes| {
+            let name = Bytes::copy_from_slice(take_bytes(bytes)?);
+            Some((name, Log::take(bytes)?))
+        })?;
+        let is_sound = of.iter().all(|(_, log)| log.id <= last_id);
+        is_sound.then(|| Self {
+            of: of.into_iter().collect(),
+            last_id,
+            stamp,
+            last,
+        })
+    }
+}

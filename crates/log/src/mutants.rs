@@ -1,0 +1,57 @@
+//! Broken versions, to show that checks catch them: only in builds with `mutants`.
+
+/// A bug to put in. The names are those of `docs/verification.md`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mutant {
+    /// What has to be done as a whole is done in part.
+    L01,
+    /// What was appended before is appended again.
+    L02,
+    /// A sealed log takes entries.
+    L03,
+    /// A position that was asked for is not looked at.
+    L04,
+    /// A state has what was not written yet.
+    L05,
+    /// A read waits for nothing.
+    L06,
+    /// A state of another replica is taken without its entries.
+    L07,
+    /// Several logs are told one behind the other, not in the order of everything.
+    L08,
+    /// What is trimmed is still told.
+    L09,
+    /// A tail is told of nothing that comes while it begins to wait.
+    L10,
+    /// A log that is made again has the entries of the one before it.
+    L11,
+    /// A producer's names are not in a state.
+    L12,
+}
+
+#[cfg(feature = "mutants")]
+mod set {
+    use super::Mutant;
+    use rota_core::mutants::Switch;
+
+    static SET: Switch = Switch::off();
+
+    /// Puts a bug in, or none.
+    pub fn set(mutant: Option<Mutant>) {
+        SET.set(mutant.map(|mutant| mutant as u16));
+    }
+
+    pub(crate) fn on(mutant: Mutant) -> bool {
+        SET.is(mutant as u16)
+    }
+}
+
+#[cfg(feature = "mutants")]
+pub(crate) use set::on;
+#[cfg(feature = "mutants")]
+pub use set::set;
+
+#[cfg(not(feature = "mutants"))]
+pub(crate) fn on(_: Mutant) -> bool {
+    false
+}

@@ -1,0 +1,170 @@
+//! What a process looks at again and again: whether its replica has caught up, whether its disk has room, whether entries are missing, and whether logs have
+//! more than they are to keep.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use rota_front::now;
+use rota_multiring::Rank;
+use rota_replica::{Given, Orders, Ready};
+use rota_storage::acceptor::FileDir;
+
+use super::machine::LogMachine;
+use super::source::Source;
+use super::way::marker;
+use crate::machine::{Batch, Keep, Log, Operation, Pack};
+use crate::store::Store;
+
+/// How often.
+const LOOK: Duration = Duration::from_millis(100);
+/// How often it is looked what logs keep, and whether the disk has room.
+const KEEP: Duration = Duration::from_secs(1);
+/// So many logs are trimmed at once.
+const MOST_TRIMMED: usize = 256;
+
+/// What is looked at.
+pub(super) struct Looked {
+    pub(super) orders: Orders<LogMachine>,
+    pub(super) ready: Arc<Ready<LogMachine>>,
+    /// One of its rings.
+    pub(super) ring: Rank,
+    /// Under which name it gives messages.
+    pub(super) giver: u64,
+    pub(super) store: Arc<Store<FileDir>>,
+    pub(super) source: Arc<Source>,
+    /// Where its entries are, and how much room there has to be.
+    pub(super) directory: PathBuf,
+    pub(super) free_bytes: u64,
+    pub(super) is_full: Arc<AtomicBool>,
+    /// Not all processes trim at once: this one waits for so long.
+    pub(super) waits: Duration,
+}
+
+/// See the module's page. Dropping it ends it.
+pub(super) struct Pulse {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Pulse {
+    pub(super) fn start(looked: Looked) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut pulse = Self {
+            stop: Arc::clone(&stop),
+            threads: Vec::new(),
+        };
+        let (store, source) = (Arc::clone(&looked.store), Arc::clone(&looked.source));
+        let ends = Arc::clone(&stop);
+        let get = thread::Builder::new().name("rota-log-get".to_owned());
+        pulse.threads.push(get.spawn(move || {
+            while !ends.load(SeqCst) {
+                // Until it is to stop, which it is told as well.
+                if let Err(error) = source.get_all(&store) {
+                    tracing::debug!(%error, "entries are missing");
+                }
+                thread::sleep(LOOK);
+            }
+        })?);
+        let beat = thread::Builder::new().name("rota-log-pulse".to_owned());
+        pulse.threads.push(beat.spawn(move || looked.run(&stop))?);
+        Ok(pulse)
+    }
+}
+
+impl Drop for Pulse {
+    fn drop(&mut self) {
+        self.stop.store(true, SeqCst);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Looked {
+    fn run(&self, stop: &AtomicBool) {
+        let (mut given, mut was_open) = (Given::default(), None);
+        let mut kept = Instant::now() + self.waits;
+        for number in 1.. {
+            if stop.load(SeqCst) {
+                return;
+            }
+            // Names of their own.
+            let of = (self.giver, number | 1 << 63);
+            self.ready.look((self.ring, &marker()), of, &mut given);
+            let is_open = self.ready.is_open();
+            match was_open.replace(is_open) {
+                Some(false) | None if is_open => tracing::info!("the replica has caught up"),
+                Some(true) if !is_open => {
+                    tracing::warn!("the replica is behind: clients are told to ask others");
+                }
+                _ => {}
+            }
+            if Instant::now() >= kept {
+                kept = Instant::now() + KEEP;
+                self.look_at_disk();
+                self.trim(number);
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    fn look_at_disk(&self) {
+        let Ok(room) = rustix::fs::statvfs(&self.directory) else {
+            return;
+        };
+        let free = room.f_bavail.saturating_mul(room.f_frsize);
+        let is_full = free < self.free_bytes || self.store.status().is_failing;
+        if is_full != self.is_full.swap(is_full, SeqCst) {
+            match is_full {
+                true => tracing::error!(free, "the disk has no room: clients append nothing here"),
+                false => tracing::info!(free, "the disk has room again"),
+            }
+        }
+    }
+
+    /// Has ordered that logs are trimmed that have more than they are to keep.
+    fn trim(&self, number: u64) {
+        let has_limits = |log: &Log| log.limits.bytes.is_some() || log.limits.millis.is_some();
+        let look = |machine: &LogMachine| {
+            let all = machine.logs().iter();
+            let limited = all.filter(|(_, log)| has_limits(log) && !log.is_empty());
+            let limited = limited.map(|(name, log)| (name.clone(), log.clone()));
+            limited.collect::<Vec<(Bytes, Log)>>()
+        };
+        let limited = self.orders.read(look).unwrap_or_default();
+        let firsts = limited.iter().filter_map(|(name, log)| {
+            let first = self.first_of(log).filter(|first| *first > log.first)?;
+            Some(Operation::Trim(name, Keep::From(first)))
+        });
+        let operations: Vec<Operation<'_>> = firsts.take(MOST_TRIMMED).collect();
+        if operations.is_empty() {
+            return;
+        }
+        let batch = Batch {
+            stamp: now(),
+            is_atomic: false,
+            operations,
+        };
+        // If this is lost there will be another.
+        let message = Pack(vec![batch.encode()]).encode();
+        let _ = self.orders.give(self.ring, (self.giver, number), &message);
+    }
+
+    /// The first entry that a log is to keep.
+    fn first_of(&self, log: &Log) -> Option<u64> {
+        let by_bytes = log.limits.bytes;
+        let by_bytes = by_bytes.and_then(|bytes| self.store.position_at_bytes(log.id, bytes));
+        let by_age = log.limits.millis.and_then(|millis| {
+            let oldest = now().saturating_sub(millis);
+            let found = self.store.first_after(log.id, oldest).ok()?;
+            // All of it is older.
+            Some(found.unwrap_or(log.next))
+        });
+        by_bytes.into_iter().chain(by_age).max()
+    }
+}

@@ -1,0 +1,91 @@
+//! Entries of a log, wherever they are: in memory, on the disk, or in another process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep};
+
+use super::server::Server;
+use crate::machine::{Log, Position};
+use crate::store::{Missing, ReadError, Run};
+
+/// So much is read at once.
+pub(super) const READ_BYTES: usize = 256 << 10;
+/// How long it waits before others are asked again.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// Why entries are not read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ReadFailed {
+    /// They were trimmed.
+    Trimmed,
+    /// This process does not have them, or they are damaged here, and no other one gives them.
+    Nowhere,
+}
+
+impl Server {
+    /// A log as it is here; none: it is not there.
+    pub(super) fn head(&self, log: &[u8]) -> Option<Log> {
+        let look = |machine: &super::machine::LogMachine| machine.logs().get(log).cloned();
+        self.way.orders.read(look).flatten()
+    }
+
+    /// Several of them, at one place of the order.
+    pub(super) fn heads<'a>(&self, logs: impl Iterator<Item = &'a Bytes>) -> Vec<Option<Log>> {
+        let names: Vec<&Bytes> = logs.collect();
+        let look = |machine: &super::machine::LogMachine| {
+            let of = |name: &&Bytes| machine.logs().get(name).cloned();
+            names.iter().map(of).collect()
+        };
+        let none = || vec![None; names.len()];
+        self.way.orders.read(look).unwrap_or_else(none)
+    }
+
+    /// Entries from a position on and before another one: some of them, at least one.
+    pub(super) async fn entries(
+        &self,
+        log: u64,
+        (from, to): (Position, Position),
+    ) -> Result<Run, ReadFailed> {
+        if let Some(run) = self.store.cached(log, from, to, READ_BYTES) {
+            return Ok(run);
+        }
+        let until = Instant::now() + self.way.patience;
+        loop {
+            let store = Arc::clone(&self.store);
+            let read = spawn_blocking(move || store.read(log, from, to, READ_BYTES)).await;
+            match read {
+                Ok(Ok(run)) => return Ok(run),
+                Ok(Err(ReadError::Trimmed { .. })) => return Err(ReadFailed::Trimmed),
+                Ok(Err(error)) => {
+                    if !self.get(log, error).await {
+                        if Instant::now() >= until {
+                            return Err(ReadFailed::Nowhere);
+                        }
+                        sleep(AGAIN).await;
+                    }
+                }
+                Err(_) => return Err(ReadFailed::Nowhere),
+            }
+        }
+    }
+
+    /// Gets what cannot be read here from another process. `false`: not now.
+    async fn get(&self, log: u64, why: ReadError) -> bool {
+        let (store, source) = (Arc::clone(&self.store), Arc::clone(&self.source));
+        let got = spawn_blocking(move || match why {
+            ReadError::Missing { from, to } => source
+                .get(&store, &Missing { log, from, to })
+                .is_ok_and(|got| got),
+            ReadError::Damaged { from, to } | ReadError::Io { from, to, .. } => {
+                tracing::error!(log, from, to, %why, "entries are got from another process");
+                source.repair(&store, (log, from, to)).is_ok_and(|got| got)
+            }
+            // It was applied, and is not in the store yet.
+            ReadError::NotThere { .. } | ReadError::Trimmed { .. } => false,
+        });
+        got.await.unwrap_or(false)
+    }
+}

@@ -1,0 +1,250 @@
+//! Entries that this process does not have are got from the others.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use rota_core::contract::{NodeId, Process};
+use rota_net::{KeyRing, Talk};
+use rota_storage::acceptor::FileDir;
+
+use super::lock;
+use crate::machine::Position;
+use crate::store::{Missing, Run, Store};
+
+/// So long a process may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long it waits before others are asked again.
+const AGAIN: Duration = Duration::from_millis(200);
+/// How often it is said that nobody has them.
+const SAY: Duration = Duration::from_secs(5);
+/// So much is asked for at once.
+pub(super) const MOST_BYTES: u32 = 1 << 20;
+
+/// A question: `u64` each, but for the last, which is `u32`.
+pub(super) struct Ask {
+    /// The number of a log.
+    pub(super) log: u64,
+    /// From here.
+    pub(super) from: Position,
+    /// Before here.
+    pub(super) to: Position,
+    /// About so many bytes.
+    pub(super) most: u32,
+}
+
+/// What is answered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Told {
+    /// Entries, as they are kept.
+    Run(Bytes),
+    /// They were trimmed: this is the first that is kept.
+    Trimmed(Position),
+    /// They are not there either.
+    Nothing,
+}
+
+impl Ask {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let numbers = [self.log, self.from, self.to];
+        let mut out: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
+        out.extend(self.most.to_le_bytes());
+        out
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut bytes = rota_core::bytes::Reader(bytes);
+        let ask = Self {
+            log: bytes.u64()?,
+            from: bytes.u64()?,
+            to: bytes.u64()?,
+            most: bytes.u32()?,
+        };
+        bytes.0.is_empty().then_some(ask)
+    }
+}
+
+impl Told {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Run(run) => [&[0], &run[..]].concat(),
+            Self::Trimmed(first) => [&[1], &first.to_le_bytes()[..]].concat(),
+            Self::Nothing => vec![2],
+        }
+    }
+
+    pub(super) fn decode(bytes: Vec<u8>) -> Option<Self> {
+        let bytes = Bytes::from(bytes);
+        Some(match (bytes.first()?, bytes.len()) {
+            (0, _) => Self::Run(bytes.slice(1..)),
+            (1, 9) => Self::Trimmed(u64::from_le_bytes(bytes[1..].try_into().ok()?)),
+            (2, 1) => Self::Nothing,
+            _ => return None,
+        })
+    }
+}
+
+/// See the module's page.
+pub(super) struct Source {
+    own: (Process, u32),
+    keys: Option<KeyRing>,
+    others: Vec<(NodeId, SocketAddr)>,
+    /// The one that has answered last, and how.
+    talk: Mutex<Option<(usize, Talk)>>,
+    /// It is to stop.
+    pub(super) stop: AtomicBool,
+    /// Entries' bytes that came.
+    pub(super) bytes: AtomicU64,
+}
+
+impl Source {
+    pub(super) fn new(
+        own: (Process, u32),
+        keys: Option<KeyRing>,
+        others: Vec<(NodeId, SocketAddr)>,
+    ) -> Self {
+        Self {
+            own,
+            keys,
+            others,
+            talk: Mutex::default(),
+            stop: AtomicBool::new(false),
+            bytes: AtomicU64::new(0),
+        }
+    }
+
+    fn ask(&self, which: usize, ask: &Ask) -> io::Result<Told> {
+        let mut last = lock(&self.talk);
+        let mut talk = match last.take() {
+            Some((of, talk)) if of == which => talk,
+            _ => Talk::dial(self.own, self.others[which], self.keys.as_ref(), PATIENCE)?,
+        };
+        talk.say(&ask.encode())?;
+        let told = Told::decode(talk.hear()?);
+        let told = told.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+        *last = Some((which, talk));
+        Ok(told)
+    }
+
+    /// Some of these entries, from the first on, if anybody has them. It blocks.
+    pub(super) fn some(&self, log: u64, from: Position, to: Position) -> Told {
+        let ask = Ask {
+            log,
+            from,
+            to,
+            most: MOST_BYTES,
+        };
+        for which in 0..self.others.len() {
+            if self.stop.load(SeqCst) {
+                break;
+            }
+            match self.ask(which, &ask) {
+                Ok(Told::Nothing) | Err(_) => {}
+                Ok(Told::Run(bytes)) => match Run::check(log, from, bytes) {
+                    Ok(run) => {
+                        self.bytes.fetch_add(run.bytes().len() as u64, SeqCst);
+                        return Told::Run(run.into_bytes());
+                    }
+                    Err(error) => {
+                        tracing::error!(%error, "another process has told entries that are none")
+                    }
+                },
+                Ok(told @ Told::Trimmed(_)) => return told,
+            }
+        }
+        Told::Nothing
+    }
+
+    /// Gets all that a store does not have, until it has it or this is to stop.
+    ///
+    /// # Errors
+    /// The disk's, or it is to stop.
+    pub(super) fn get_all(&self, store: &Store<FileDir>) -> io::Result<()> {
+        let mut said: Option<Instant> = None;
+        loop {
+            let missing = store.missing();
+            let Some(first) = missing.first() else {
+                return Ok(());
+            };
+            if self.stop.load(SeqCst) {
+                return Err(io::Error::other("it is to stop"));
+            }
+            if self.get(store, first)? {
+                continue;
+            }
+            if said.is_none_or(|said| said.elapsed() > SAY) {
+                said = Some(Instant::now());
+                let (log, from, to) = (first.log, first.from, first.to);
+                tracing::warn!(
+                    log,
+                    from,
+                    to,
+                    "no other process gives entries that are needed"
+                );
+            }
+            thread::sleep(AGAIN);
+        }
+    }
+
+    /// Gets some of what a store does not have. `false`: nobody gives it.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub(super) fn get(&self, store: &Store<FileDir>, missing: &Missing) -> io::Result<bool> {
+        match self.some(missing.log, missing.from, missing.to) {
+            Told::Run(bytes) => match Run::check(missing.log, missing.from, bytes) {
+                Ok(run) => store.fill(&run).map(|()| true),
+                Err(_) => Ok(false),
+            },
+            Told::Trimmed(first) if first > missing.from => {
+                trim(store, missing.log, first);
+                Ok(true)
+            }
+            Told::Trimmed(_) | Told::Nothing => Ok(false),
+        }
+    }
+
+    /// Puts in order what was found damaged. `false`: nobody gives what is needed.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub(super) fn repair(
+        &self,
+        store: &Store<FileDir>,
+        (log, from, to): (u64, Position, Position),
+    ) -> io::Result<bool> {
+        let Some(mut repair) = store.repair(log, from, to)? else {
+            // Somebody else has done so, or it was trimmed.
+            return Ok(true);
+        };
+        loop {
+            let (next, to) = repair.wanted();
+            if next >= to {
+                return repair.finish();
+            }
+            match self.some(log, next, to) {
+                Told::Run(bytes) => match Run::check(log, next, bytes) {
+                    Ok(run) => repair.add(&run)?,
+                    Err(_) => return Ok(false),
+                },
+                Told::Trimmed(first) if first > next => {
+                    trim(store, log, first);
+                    return Ok(true);
+                }
+                Told::Trimmed(_) | Told::Nothing => return Ok(false),
+            }
+        }
+    }
+}
+
+/// What another process does not have any more is of no use here: the command that has trimmed it comes here, too.
+fn trim(store: &Store<FileDir>, log: u64, first: Position) {
+    match first {
+        Position::MAX => store.delete(log),
+        first => store.trim(log, first),
+    }
+}

@@ -1,0 +1,148 @@
+//! Commands that change logs: what they have done, and what they are answered.
+
+use bytes::Bytes;
+use rota_front::command::error;
+use rota_resp::Reply;
+
+use super::ids::id_of;
+use crate::machine::{Append, Fault, Keep, Limits, MOST_ENTRY_BYTES, Operation, Outcome};
+
+/// See the module's page.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// `XADD`.
+    Add {
+        /// The log.
+        log: Bytes,
+        /// It is made where it is not there.
+        makes: bool,
+        /// The position that was asked for.
+        expected: Option<u64>,
+        /// Who asks, and how it calls this.
+        producer: Option<(Bytes, Bytes)>,
+        /// What is kept then.
+        keep: Option<Keep>,
+        /// Fields and values, as they are told.
+        fields: Bytes,
+    },
+    /// `XTRIM`.
+    Trim(Bytes, Keep),
+    /// `DEL`.
+    Delete(Vec<Bytes>),
+    /// `ROTA SEAL`.
+    Seal(Bytes),
+    /// `ROTA CREATE`; `true`: only if it is not there.
+    Make(Bytes, Limits, bool),
+}
+
+/// Why something was not done.
+pub(super) fn fault(fault: Fault, expected: Option<u64>) -> Reply {
+    match fault {
+        Fault::Sealed => error("SEALED nothing is appended to this log any more"),
+        Fault::Expected(next) if expected.is_none_or(|wanted| wanted < next) => error(
+            "ERR The ID specified in XADD is equal or smaller than the target stream top item",
+        ),
+        Fault::Expected(next) => error(&format!(
+            "ERR The ID specified in XADD is not the next one, which is {}: a log has no gaps",
+            id_of(next)
+        )),
+        Fault::TooMany => error("OOM there are too many logs"),
+        Fault::TooLarge => error(&format!(
+            "ERR an entry has {} KiB at most, and a name 1 KiB",
+            MOST_ENTRY_BYTES >> 10
+        )),
+    }
+}
+
+impl Change {
+    /// What is to be ordered.
+    pub fn operations(&self) -> Vec<Operation<'_>> {
+        match self {
+            Self::Add {
+                log,
+                makes,
+                expected,
+                producer,
+                keep,
+                fields,
+            } => vec![Operation::Append(Append {
+                log,
+                makes: *makes,
+                expected: *expected,
+                producer: producer.as_ref().map(|(of, name)| (&of[..], &name[..])),
+                keep: *keep,
+                entries: vec![fields],
+            })],
+            Self::Trim(log, keep) => vec![Operation::Trim(log, *keep)],
+            Self::Delete(logs) => logs.iter().map(|log| Operation::Delete(log)).collect(),
+            Self::Seal(log) => vec![Operation::Seal(log)],
+            Self::Make(log, limits, is_new) => vec![Operation::Make(log, *limits, *is_new)],
+        }
+    }
+
+    /// How many operations these are.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Delete(logs) => logs.len(),
+            _ => 1,
+        }
+    }
+
+    /// The first of its logs.
+    pub fn log(&self) -> &[u8] {
+        match self {
+            Self::Add { log, .. } | Self::Trim(log, _) | Self::Seal(log) | Self::Make(log, ..) => {
+                log
+            }
+            Self::Delete(logs) => logs.first().map_or(&[], |log| log),
+        }
+    }
+
+    /// About so many bytes are to be ordered.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Add { log, fields, .. } => 64 + log.len() + fields.len(),
+            Self::Delete(logs) => logs.iter().map(|log| 16 + log.len()).sum(),
+            _ => 64 + self.log().len(),
+        }
+    }
+
+    /// Whether there has to be room for it.
+    pub const fn grows(&self) -> bool {
+        matches!(self, Self::Add { .. })
+    }
+
+    /// Why it was not done.
+    pub fn refused(&self, why: Fault) -> Reply {
+        match self {
+            Self::Add { expected, .. } => fault(why, *expected),
+            _ => fault(why, None),
+        }
+    }
+
+    /// What it is answered, where this has become of its operations.
+    pub fn reply(&self, outcomes: &[Outcome]) -> Reply {
+        let faults = outcomes.iter().find_map(|outcome| match outcome {
+            Outcome::Fault(fault) => Some(*fault),
+            _ => None,
+        });
+        if let Some(fault) = faults {
+            return self.refused(fault);
+        }
+        match (self, outcomes) {
+            (Self::Add { .. }, [Outcome::Appended(at) | Outcome::Again(at)]) => {
+                Reply::from(id_of(*at))
+            }
+            (Self::Add { .. }, [Outcome::Nothing]) => Reply::Null,
+            (Self::Trim(..), [Outcome::Gone(count)]) => Reply::Integer(*count as i64),
+            (Self::Delete(_), outcomes) => {
+                let done = outcomes.iter().filter(|outcome| **outcome == Outcome::Done);
+                Reply::Integer(done.count() as i64)
+            }
+            (Self::Seal(_), [Outcome::Nothing]) => error("ERR no such key"),
+            (Self::Make(..), [Outcome::Nothing]) => Reply::Null,
+            (Self::Seal(_) | Self::Make(..), [Outcome::Done]) => Reply::OK,
+            _ => error("ERR the answer is of a version that this one does not know"),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What clients of Redis' streams say and hear, as commands of the logs. Without I/O.
+//!
+//! The entry at position 7 has the id `7-0`.
+
+mod change;
+mod connection;
+mod ids;
+mod parse;
+mod read;
+mod table;
+
+pub use change::Change;
+pub use connection::{Connection, Step, Task};
+pub use ids::{After, id_of};
+pub use read::{Names, Read, Streams};
+pub use table::{TABLE, find};

@@ -1,0 +1,321 @@
+//! Records of logs: on the disk, and of late in memory.
+//!
+//! All replicas apply the same appends in the same order, and acceptors have them until a replica's next checkpoint. So the
+//! thread that applies never waits for a disk: a [`Store`] takes runs into memory, and its own thread writes them to files, one
+//! log's behind each other, in segments. Nothing is synced until a checkpoint is taken ([`Store::mark`], [`Store::sync`]).
+//!
+//! | what a disk can do | what becomes of it |
+//! |---|---|
+//! | it is slow | appends wait, once much is unwritten |
+//! | it is full, or writes fail | they are tried again. Meanwhile memory is kept in bounds: the oldest runs are given up, and are missing. No checkpoint is completed until they are [filled](Store::fill) in from another replica |
+//! | a sync fails | the checkpoint fails. The next one writes the file anew, from what can be read of it; what cannot is missing |
+//! | power is lost | what no checkpoint has is replayed by acceptors. [`Store::begin`] cuts it off |
+//! | a record is damaged, or a file is too short | it is never given away: readers are told, and can [replace](Store::repair) the file |
+//! | a file is gone | it is missing |
+//!
+//! # What this does not do
+//!
+//! It does not look for damage that nobody reads. It keeps what a reader may still want, not what the state says: whoever
+//! reads compares with the state's own first position.
+
+mod begin;
+mod cache;
+mod error;
+mod files;
+mod fill;
+mod floors;
+mod ranges;
+mod read;
+pub mod record;
+mod repair;
+mod seek;
+mod segment;
+mod state;
+mod sync;
+mod tails;
+mod writer;
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use std::{fmt, io};
+
+use bytes::Bytes;
+use rota_storage::acceptor::{FileDir, LogDisk};
+
+pub use error::{Missing, ReadError, Status};
+pub use record::{
+    HEADER_BYTES, PAYLOAD_LIMIT, RecordRef, Records, Run, RunBuilder, RunError, encode,
+};
+pub use repair::Repair;
+pub use sync::Mark;
+pub use tails::Tails;
+pub use writer::Step;
+
+use files::Files;
+use state::{DELETED, State};
+
+/// Who writes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Writing {
+    /// A thread of the store.
+    #[default]
+    Thread,
+    /// Whoever calls [`Store::step`], and whoever would wait for the writer: so that tests have one order of all calls.
+    Caller,
+}
+
+/// How a store uses memory and disk.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// A file gets no more records once it has so many bytes. What is trimmed goes in whole files.
+    pub segment_bytes: u64,
+    /// Memory for recent records of all logs together. Readers of those need no disk.
+    pub cache_bytes: usize,
+    /// So much may wait to be written: then appends wait, too, or old runs are given up if the disk fails. At most this comes
+    /// to the memory that recent records take.
+    pub unwritten_bytes: usize,
+    /// Of a file, the place of one record in so many bytes is kept in memory: a read goes over so much before it begins.
+    pub index_bytes: u64,
+    /// So many files have that, those that are read.
+    pub indexes: usize,
+    /// How often files are removed at most. The floors are made durable each time.
+    pub trim_every: Duration,
+    /// Who writes.
+    pub writing: Writing,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 32 << 20,
+            cache_bytes: 200 << 20,
+            unwritten_bytes: 64 << 20,
+            index_bytes: 64 << 10,
+            indexes: 1_000,
+            trim_every: Duration::from_millis(250),
+            writing: Writing::Thread,
+        }
+    }
+}
+
+/// Takes a lock. A thread that panicked with it has changed nothing half: what is locked is changed by whole steps.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the threads share. Locks are taken in this order: `turn`, `filling`, `floors`, `disk`, `state`; and `files` and
+/// `next_trim` last.
+struct Inner<D: LogDisk> {
+    /// Who writes queued runs has it, and who must not have them written meanwhile.
+    turn: Mutex<()>,
+    /// Who fills in what is missing has it.
+    filling: Mutex<()>,
+    /// Who writes the floors has it.
+    floors: Mutex<()>,
+    disk: Mutex<D>,
+    state: Mutex<State>,
+    files: Files<D::File>,
+    next_trim: Mutex<Instant>,
+    /// The writer waits for it: there is something to do.
+    work: Condvar,
+    /// Everybody else waits for it: something was written, or failed.
+    changed: Condvar,
+    store: u64,
+    writing: Writing,
+}
+
+/// The records of all logs of a replica.
+///
+/// One thread applies commands: [`append`](Self::append), [`trim`](Self::trim), [`delete`](Self::delete),
+/// [`mark`](Self::mark). Any other thread may read, fill in and repair; [`sync`](Self::sync) is for one that may take its time.
+/// [`begin`](Self::begin) comes first of all, and whenever the replica takes in a state.
+///
+/// When it is dropped it writes what it has, if the disk lets it, and syncs nothing.
+pub struct Store<D: LogDisk + 'static = FileDir> {
+    inner: Arc<Inner<D>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl<D: LogDisk + 'static> Store<D> {
+    /// Opens the store in a directory that is there. No file with records is looked into.
+    ///
+    /// # Errors
+    /// `WouldBlock` when another process has it; else the system's own.
+    pub fn open(mut disk: D, options: Options) -> io::Result<Self> {
+        disk.lock()?;
+        let mut state = State {
+            options: options.clone(),
+            // No file has a number that another process has given.
+            ids: getrandom::u64().map_err(io::Error::from)? >> 1,
+            ..State::default()
+        };
+        match floors::read_floors(&disk)? {
+            Some(floors) => {
+                for (log, floor) in floors {
+                    let entry = state.logs.entry(log).or_default();
+                    entry.floor = floor;
+                    entry.deleted_before = (floor == DELETED).then_some(0);
+                }
+            }
+            // What was trimmed is then taken for lost, and another replica says that it is not.
+            None => state.counters.damaged += 1,
+        }
+        let fresh = getrandom::u64().map_err(io::Error::from)?;
+        let disk = Mutex::new(disk);
+        let store = floors::store_id(&disk, fresh)?;
+        let inner = Arc::new(Inner {
+            turn: Mutex::new(()),
+            filling: Mutex::new(()),
+            floors: Mutex::new(()),
+            disk,
+            state: Mutex::new(state),
+            files: Files::new(),
+            next_trim: Mutex::new(Instant::now()),
+            work: Condvar::new(),
+            changed: Condvar::new(),
+            store,
+            writing: options.writing,
+        });
+        // Nothing is lost if there is none but time, on a disk that is full.
+        let _ = inner.make_spare();
+        let writer = match options.writing {
+            Writing::Caller => None,
+            Writing::Thread => {
+                let inner = Arc::clone(&inner);
+                let builder = std::thread::Builder::new().name("rota-log-writer".into());
+                Some(builder.spawn(move || inner.write_on())?)
+            }
+        };
+        Ok(Self { inner, writer })
+    }
+
+    /// Takes in a run of `count` encoded records, of which the first has position `first`.
+    ///
+    /// It waits while too much is unwritten, but not for a disk that fails.
+    ///
+    /// # Panics
+    /// When it does not follow what was appended before.
+    pub fn append(&self, log: u64, first: u64, count: u32, bytes: Bytes) {
+        let inner = &self.inner;
+        let mut state = lock(&inner.state);
+        while !state.has_room(bytes.len()) {
+            state = inner.wait(state);
+        }
+        state.push(log, first, count, bytes);
+        state.give_up_oldest();
+        state.evict();
+        drop(state);
+        inner.work.notify_one();
+    }
+
+    /// Records of a log below `first` may go.
+    pub fn trim(&self, log: u64, first: u64) {
+        lock(&self.inner.state).raise(log, first);
+        self.inner.work.notify_one();
+    }
+
+    /// All of a log goes, and it will never be there again: nobody appends to it but who replays what was before.
+    pub fn delete(&self, log: u64) {
+        {
+            let mut state = lock(&self.inner.state);
+            state.raise(log, DELETED);
+            let mark = state.mark;
+            let entry = state.logs.entry(log).or_default();
+            entry.deleted_before = Some(mark);
+        }
+        self.inner.work.notify_one();
+    }
+
+    /// No checkpoint from before `mark` will ever be begun with. What is known only for their sake, of logs that were deleted, is
+    /// forgotten.
+    pub fn settle(&self, mark: Mark) {
+        let mut state = lock(&self.inner.state);
+        let in_flight = state.in_flight;
+        let before = state.logs.len();
+        state.logs.retain(|log, entry| {
+            let is_old = entry.deleted_before.is_some_and(|at| at < mark.0);
+            !(entry.is_deleted() && is_old && entry.segments.is_empty() && in_flight != Some(*log))
+        });
+        state.are_floors_dirty |= state.logs.len() != before;
+    }
+
+    /// Does what the writer would do next, with [`Writing::Caller`].
+    pub fn step(&self) -> Step {
+        self.inner.step()
+    }
+
+    /// The number of this store: [`Tails::store`] of its own.
+    pub fn id(&self) -> u64 {
+        self.inner.store
+    }
+
+    /// What there is to know.
+    pub fn status(&self) -> Status {
+        let state = lock(&self.inner.state);
+        let mut status = Status {
+            cached_bytes: state.cached,
+            unwritten_bytes: state.unwritten,
+            gaps: state.counters.gaps,
+            damaged: state.counters.damaged,
+            repaired: state.counters.repaired,
+            errors: state.counters.errors,
+            last_error: state.last_error.clone(),
+            is_failing: state.is_failing,
+            ..Status::default()
+        };
+        for entry in state.logs.values() {
+            status.segments += entry.segments.len();
+            let bytes = entry.segments.values().map(|segment| segment.bytes);
+            status.disk_bytes += bytes.sum::<u64>();
+            let missing = entry.missing.iter().map(|(from, to)| to - from);
+            status.missing_records += missing.sum::<u64>();
+        }
+        status
+    }
+}
+
+impl State {
+    const fn has_room(&self, bytes: usize) -> bool {
+        self.unwritten == 0
+            || self.unwritten + bytes <= self.options.unwritten_bytes
+            || self.is_failing
+            || self.is_stopping
+    }
+}
+
+impl<D: LogDisk> Inner<D> {
+    /// Waits until something was written or failed, or does it.
+    fn wait<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        match self.writing {
+            Writing::Thread => {
+                let state = self.changed.wait(state);
+                state.unwrap_or_else(PoisonError::into_inner)
+            }
+            Writing::Caller => {
+                drop(state);
+                self.step();
+                lock(&self.state)
+            }
+        }
+    }
+}
+
+impl<D: LogDisk + 'static> fmt::Debug for Store<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let status = self.status();
+        f.debug_struct("Store").field("status", &status).finish()
+    }
+}
+
+impl<D: LogDisk + 'static> Drop for Store<D> {
+    fn drop(&mut self) {
+        lock(&self.inner.state).is_stopping = true;
+        self.inner.work.notify_all();
+        self.inner.changed.notify_all();
+        if let Some(writer) = self.writer.take() {
+            // It panicked, and has said so itself.
+            let _ = writer.join();
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Checkpoints: what was appended until a mark becomes durable.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use bytes::Bytes;
+use rota_storage::acceptor::{Access, LogDisk, LogFile as _};
+
+use super::record::{Run, Seed};
+use super::segment::{Blocks, Entry, HEADER, header, name, walk};
+use super::state::{Queued, Segment, Snapshot};
+use super::tails::{Extent, Tails};
+use super::{Inner, Store, lock};
+
+/// So many marks are remembered that nobody has synced.
+const MARKS: usize = 8;
+
+/// All that was appended to a store until some time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Mark(pub(super) u64);
+
+impl<D: LogDisk + 'static> Store<D> {
+    /// All that was appended until now.
+    pub fn mark(&self) -> Mark {
+        let mut state = lock(&self.inner.state);
+        state.mark += 1;
+        let mark = state.mark;
+        state.marks.insert(mark, None);
+        while state.marks.len() > MARKS {
+            state.marks.pop_first();
+        }
+        state.queue.push_back(Queued::Mark(mark));
+        drop(state);
+        self.inner.work.notify_one();
+        Mark(mark)
+    }
+
+    /// Waits until all that was appended before `mark` is written, and makes it durable. The writer goes on meanwhile.
+    ///
+    /// # Errors
+    /// When the disk fails, records are missing, or a later mark was synced. What failed may come right: later marks can be
+    /// tried.
+    pub fn sync(&self, mark: Mark) -> io::Result<Tails> {
+        let inner = &self.inner;
+        let Snapshot { mut logs, gap } = inner.reached(mark)?;
+        if let Some(gap) = gap {
+            let (log, from, to) = (gap.log, gap.from, gap.to);
+            let why = format!("records {from} to {to} of log {log} are missing");
+            return Err(io::Error::other(why));
+        }
+        // What was trimmed behind the mark is perhaps not in files, though the mark's state has it.
+        inner.write_floors()?;
+        inner.sync_dirty()?;
+        inner.rename_extents(&mut logs);
+        Ok(Tails {
+            store: inner.store,
+            logs,
+        })
+    }
+}
+
+impl<D: LogDisk> Inner<D> {
+    fn reached(&self, mark: Mark) -> io::Result<Snapshot> {
+        let mut state = lock(&self.state);
+        loop {
+            match state.marks.get(&mark.0) {
+                None => return Err(io::Error::other("the mark is not known any more")),
+                Some(Some(_)) => break,
+                Some(None) if state.is_failing => {
+                    let why = state.last_error.clone().unwrap_or_default();
+                    return Err(io::Error::other(why));
+                }
+                Some(None) if state.is_stopping => {
+                    return Err(io::Error::other("the store is closed"));
+                }
+                Some(None) => state = self.wait(state),
+            }
+        }
+        let later = state.marks.split_off(&(mark.0 + 1));
+        let mut reached = std::mem::replace(&mut state.marks, later);
+        let snapshot = reached.remove(&mark.0).flatten();
+        snapshot.ok_or_else(|| io::Error::other("the mark is not known any more"))
+    }
+
+    /// Files that were written anew or replaced have others' names, and the same records.
+    fn rename_extents(&self, logs: &mut BTreeMap<u64, Vec<Extent>>) {
+        let state = lock(&self.state);
+        for (log, extents) in logs {
+            let Some(entry) = state.logs.get(log) else {
+                continue;
+            };
+            for extent in extents {
+                let segment = entry.segments.get(&extent.first);
+                let has_all = |segment: &&Segment| segment.bytes >= extent.bytes;
+                if let Some(segment) = segment.filter(has_all) {
+                    extent.id = segment.id;
+                }
+            }
+        }
+    }
+
+    fn sync_dirty(&self) -> io::Result<()> {
+        let mut dirty = std::mem::take(&mut lock(&self.state).dirty);
+        while let Some((log, first)) = dirty.first().copied() {
+            if let Err(error) = self.sync_segment(log, first) {
+                let mut state = lock(&self.state);
+                state.fail("sync", &error);
+                state.dirty.extend(dirty);
+                return Err(error);
+            }
+            dirty.pop_first();
+        }
+        if !std::mem::take(&mut lock(&self.state).are_names_dirty) {
+            return Ok(());
+        }
+        let synced = lock(&self.disk).sync_names();
+        if let Err(error) = &synced {
+            let mut state = lock(&self.state);
+            state.are_names_dirty = true;
+            state.fail("sync of names", error);
+        }
+        synced
+    }
+
+    fn sync_segment(&self, log: u64, first: u64) -> io::Result<()> {
+        let found = {
+            let state = lock(&self.state);
+            let segment = state.logs.get(&log).and_then(|l| l.segments.get(&first));
+            segment.map(|segment| (segment.id, segment.is_suspect))
+        };
+        let Some((id, is_suspect)) = found else {
+            return Ok(());
+        };
+        if is_suspect {
+            return self.write_anew(log, first, id);
+        }
+        let file = self.files.get_or_open(&self.disk, id, &name(log, first));
+        let synced = match file {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return match self.lose_file(log, first, id) {
+                    true => Err(error),
+                    false => Ok(()),
+                };
+            }
+            Err(error) => return Err(error),
+            Ok(file) => file.sync(),
+        };
+        if synced.is_err() {
+            let mut state = lock(&self.state);
+            if let Some(entry) = state.logs.get_mut(&log) {
+                entry.seal(first);
+                if let Some(segment) = entry.same(first, id) {
+                    segment.is_suspect = true;
+                }
+            }
+        }
+        synced
+    }
+
+    /// A file is not there. Says whether it should be.
+    pub(super) fn lose_file(&self, log: u64, first: u64, id: u64) -> bool {
+        let mut state = lock(&self.state);
+        let entry = state.logs.get_mut(&log);
+        let is_known = entry.and_then(|entry| entry.same(first, id)).is_some();
+        let nothing = Entry {
+            position: first,
+            offset: HEADER,
+        };
+        state.lose(log, first, id, nothing);
+        is_known
+    }
+
+    /// Writes a file anew of which a sync failed, since the system believes now that it is written.
+    fn write_anew(&self, log: u64, first: u64, id: u64) -> io::Result<()> {
+        let (next, bytes) = {
+            // It is sealed: once whoever has begun to write on it is done, nobody does.
+            let _turn = lock(&self.turn);
+            let _filling = lock(&self.filling);
+            let mut state = lock(&self.state);
+            let entry = state.logs.get_mut(&log);
+            match entry.and_then(|entry| entry.same(first, id)) {
+                Some(segment) => (segment.next, segment.bytes),
+                None => return Ok(()),
+            }
+        };
+        let file = self.files.get_or_open(&self.disk, id, &name(log, first))?;
+        let mut all = vec![0; usize::try_from(bytes).unwrap_or(0)];
+        let read = file.read_at(0, &mut all)?;
+        all.truncate(read);
+        // It may have more, which another file has, too.
+        let run = Run::check(
+            log,
+            first,
+            Bytes::from(all.split_off(read.min(HEADER as usize))),
+        );
+        let run = run.ok().and_then(|run| run.part(first, next, usize::MAX));
+        let Some(run) = run.filter(|run| run.next() == next) else {
+            let begin = Entry {
+                position: first,
+                offset: HEADER,
+            };
+            let mut blocks = Blocks::new(&file, bytes);
+            let end = walk(&mut blocks, Some(Seed::of(log)), begin, next, |_| {})?;
+            lock(&self.state).lose(log, first, id, end);
+            return Err(io::Error::other("what was written could not be read back"));
+        };
+        let fresh = lock(&self.state).fresh_id();
+        let mut all = header(log, first, fresh).to_vec();
+        all.extend_from_slice(run.bytes());
+        let new = again_name(log, first);
+        let file = lock(&self.disk).open(&new, Access::Create)?;
+        file.write_at(0, &all)?;
+        file.sync()?;
+        let disk = lock(&self.disk);
+        let mut state = lock(&self.state);
+        let entry = state.logs.get_mut(&log);
+        if let Some(segment) = entry.and_then(|entry| entry.same(first, id)) {
+            disk.rename(&new, &name(log, first))?;
+            segment.id = fresh;
+            if segment.bytes != all.len() as u64 {
+                (segment.bytes, segment.index, segment.hint) = (all.len() as u64, None, None);
+            }
+            segment.is_suspect = false;
+            state.are_names_dirty = true;
+            self.files.close(id);
+            return Ok(());
+        }
+        // Trimmed or replaced meanwhile.
+        disk.remove(&new)
+    }
+}
+
+/// The name of a segment that is written anew.
+pub(super) fn again_name(log: u64, first: u64) -> String {
+    format!("{}.again", name(log, first))
+}
+
+/// The name of a file that is to take the place of a segment.
+pub(super) fn new_name(log: u64, first: u64) -> String {
+    format!("{}.new", name(log, first))
+}

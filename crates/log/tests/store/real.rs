@@ -1,0 +1,169 @@
+//! Real directories and threads.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rota_log::store::{Options, ReadError, RunBuilder, Store};
+use rota_multiring::{Place, Rank};
+use rota_storage::acceptor::FileDir;
+
+use crate::world::{records, run};
+
+fn options() -> Options {
+    Options {
+        segment_bytes: 60_000,
+        cache_bytes: 100_000,
+        unwritten_bytes: 50_000,
+        index_bytes: 2_000,
+        trim_every: Duration::from_millis(1),
+        ..Options::default()
+    }
+}
+
+#[test]
+fn many_threads_use_a_store_in_a_real_directory() {
+    const LOGS: u64 = 3;
+    const MOST: u64 = 6_000;
+    let dir = tempfile::tempdir().unwrap();
+    let open = || Store::open(FileDir::new(dir.path().to_owned()), options());
+    let store = open().unwrap();
+    assert_eq!(open().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    store.begin(&[], None).unwrap();
+    let (next, first) = (AtomicU64::new(1), AtomicU64::new(1));
+    let read = |log: u64| {
+        let mut at = 1;
+        while at < MOST {
+            match store.read(log, at, u64::MAX, 20_000) {
+                Ok(run) => {
+                    assert_eq!(run.bytes(), &records(log, at, run.next()));
+                    at = run.next();
+                }
+                Err(ReadError::NotThere { .. }) => std::thread::yield_now(),
+                Err(ReadError::Trimmed { first }) => at = first,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    };
+    let (mark, tails) = std::thread::scope(|scope| {
+        (1..=LOGS).for_each(|log| drop(scope.spawn(move || read(log))));
+        let appender = scope.spawn(|| {
+            let mut mark = None;
+            while next.load(Ordering::Relaxed) < MOST {
+                let at = next.fetch_add(20, Ordering::Relaxed);
+                for log in 1..=LOGS {
+                    store.append(log, at, 20, records(log, at, at + 20));
+                }
+                if at % 1_000 == 1 && at > 2_000 {
+                    first.store(at - 1_500, Ordering::Relaxed);
+                    (1..=LOGS).for_each(|log| store.trim(log, at - 1_500));
+                    mark = Some((at + 20, store.mark()));
+                }
+            }
+            mark
+        });
+        let checkpoints = scope.spawn(|| {
+            while next.load(Ordering::Relaxed) < MOST - 500 {
+                // Another mark may have taken its place.
+                let _ = store.sync(store.mark());
+            }
+        });
+        checkpoints.join().unwrap();
+        let (at, _) = appender.join().unwrap().unwrap();
+        (at, store.sync(store.mark()).unwrap())
+    });
+    let status = store.status();
+    assert_eq!((status.errors, status.damaged, status.gaps), (0, 0, 0));
+    drop(store);
+    assert!(mark < MOST);
+    let store = open().unwrap();
+    let (first, next) = (first.into_inner(), next.into_inner());
+    let logs: Vec<_> = (1..=LOGS).map(|log| (log, first, next)).collect();
+    assert_eq!(store.begin(&logs, Some(&tails)).unwrap(), []);
+    for log in 1..=LOGS {
+        let mut at = first;
+        while at < next {
+            let run = store.read(log, at, next, 9_000).unwrap();
+            assert_eq!(run.bytes(), &records(log, at, run.next()));
+            at = run.next();
+        }
+        let found = store.first_after(log, crate::world::stamp(first + 900));
+        assert_eq!(found.unwrap(), Some((first + 900) / 3 * 3));
+    }
+    std::fs::remove_file(dir.path().join("floors.new")).unwrap();
+}
+
+#[test]
+fn a_store_that_is_dropped_writes_what_it_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || Store::open(FileDir::new(dir.path().to_owned()), options()).unwrap();
+    let store = open();
+    store.append(1, 1, 99, records(1, 1, 100));
+    drop(store);
+    let store = open();
+    assert_eq!(store.begin(&[(1, 1, 100)], None).unwrap(), []);
+    store.fill(&run(1, 5, 10)).unwrap();
+    let read = store.read(1, 1, 100, usize::MAX).unwrap();
+    assert_eq!(read.bytes(), &records(1, 1, 100));
+}
+
+/// Numbers for whoever changes the store: `cargo test --release -- --ignored --nocapture speed`.
+#[test]
+#[ignore = "measures"]
+fn speed() {
+    const RECORDS: u64 = 10_000_000;
+    let dir = tempfile::tempdir().unwrap();
+    let open = || {
+        let begin = Instant::now();
+        let store = Store::open(FileDir::new(dir.path().to_owned()), Options::default()).unwrap();
+        println!("opened in {:?}", begin.elapsed());
+        store
+    };
+    let store = open();
+    let payload = [7; 200];
+    let begin = Instant::now();
+    let mut at = 1;
+    while at < RECORDS {
+        let mut builder = RunBuilder::new(1, at);
+        for _ in 0..50 {
+            let place = Place {
+                round: at,
+                rank: Rank(1),
+                instance: at,
+                index: 0,
+            };
+            builder.push(place, at, &payload);
+        }
+        let run = builder.finish().unwrap();
+        store.append(1, at, 50, run.into_bytes());
+        at += 50;
+    }
+    println!("appended in {:?}", begin.elapsed());
+    let tails = store.sync(store.mark()).unwrap();
+    println!("durable in {:?}", begin.elapsed());
+    drop(store);
+    let store = open();
+    let begin = Instant::now();
+    assert_eq!(store.begin(&[(1, 1, at)], Some(&tails)).unwrap(), []);
+    println!("begun in {:?}", begin.elapsed());
+    let (begin, mut next, mut bytes) = (Instant::now(), 1, 0);
+    while next < at {
+        let run = store.read(1, next, at, 1 << 20).unwrap();
+        (next, bytes) = (run.next(), bytes + run.bytes().len());
+    }
+    let rate = bytes as f64 / begin.elapsed().as_secs_f64() / 1e6;
+    println!("read {bytes} bytes, {rate:.0} MB/s");
+    let begin = Instant::now();
+    println!(
+        "{:?} found in {:?}",
+        store.first_after(1, at / 3),
+        begin.elapsed()
+    );
+    let begin = Instant::now();
+    (1..1_000).for_each(|n| drop(store.read(1, n * 9_973, at, 1).unwrap()));
+    println!("a record in {:?}", begin.elapsed() / 999);
+    drop(store);
+    let store = open();
+    let begin = Instant::now();
+    assert_eq!(store.begin(&[(1, 1, at)], None).unwrap(), []);
+    println!("begun without tails in {:?}", begin.elapsed());
+}
