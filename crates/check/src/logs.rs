@@ -5,12 +5,15 @@
 //! there once; what was told before another thing was asked for stands before it; and a reader has seen exactly what is there, nothing left out, and all that
 //! was acknowledged before it asked.
 
+mod wrong;
+
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::history::Place;
+
+pub use wrong::Wrong;
 
 /// Where an entry is: its log, and its position there.
 pub type At = (String, u64);
@@ -95,87 +98,6 @@ pub struct Summary {
     pub read: u64,
     /// Entries at the end.
     pub entries: u64,
-}
-
-/// What cannot be. Steps are named by their places in the history.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Wrong {
-    /// A value is in the logs twice.
-    Twice(String, At, At),
-    /// An acknowledged value is not where it was said to be.
-    Lost(usize, String, At),
-    /// A value that was refused is there.
-    Refused(usize, String, At),
-    /// Of what was appended at once a part is there.
-    Part(usize, String),
-    /// This is there, and was never asked for.
-    Invented(String, At),
-    /// Of two appends to a log the second was asked for when the first had been told, and stands before it.
-    Order(usize, usize, String),
-    /// A reader was told something else than what is there.
-    Read(usize, At, String),
-    /// A reader was not told of what is there, and had been acknowledged before it asked.
-    Stale(usize, usize, At),
-    /// What is told of several logs has not the order of their places, or one of them has a gap.
-    Merged(usize, At),
-    /// Two readers were told different places of an entry.
-    Place(usize, At),
-    /// It is told before it was asked for.
-    Time(usize),
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = |(log, position): &At| format!("{log} {position}");
-        match self {
-            Self::Twice(value, one, other) => {
-                write!(f, "{value} is twice there: {} and {}", at(one), at(other))
-            }
-            Self::Lost(step, value, where_to) => {
-                write!(
-                    f,
-                    "step {step}: {value} was acknowledged and is not at {}",
-                    at(where_to)
-                )
-            }
-            Self::Refused(step, value, where_to) => {
-                write!(
-                    f,
-                    "step {step}: {value} was refused and is at {}",
-                    at(where_to)
-                )
-            }
-            Self::Part(step, value) => {
-                write!(f, "step {step}: a part of it is there, and {value} is not")
-            }
-            Self::Invented(value, where_to) => {
-                write!(
-                    f,
-                    "nobody has appended {value}, which is at {}",
-                    at(where_to)
-                )
-            }
-            Self::Order(one, other, log) => write!(
-                f,
-                "step {one} was told before step {other} was asked for, and stands behind it in {log}"
-            ),
-            Self::Read(step, where_to, value) => {
-                write!(f, "step {step}: {} is not {value}", at(where_to))
-            }
-            Self::Stale(step, append, where_to) => write!(
-                f,
-                "step {step} did not see {}, which step {append} was told of before",
-                at(where_to)
-            ),
-            Self::Merged(step, where_to) => {
-                write!(f, "step {step}: {} is told out of order", at(where_to))
-            }
-            Self::Place(step, where_to) => {
-                write!(f, "step {step}: {} has two places", at(where_to))
-            }
-            Self::Time(step) => write!(f, "step {step} ends before it begins"),
-        }
-    }
 }
 
 /// Looks at a history, and what the logs have at the end. What was trimmed counts as there where it was said to be.
@@ -396,8 +318,11 @@ impl<'a> Judging<'a> {
     }
 }
 
-/// What was told when: of each log the ends of appends, and the greatest position that was told until then.
-struct Acknowledged<'a>(HashMap<&'a str, Vec<(u64, u64, usize)>>);
+/// When something was told of a log, the greatest position that had been told by then, and by which step.
+type Told = (u64, u64, usize);
+
+/// What was told when, of each log.
+struct Acknowledged<'a>(HashMap<&'a str, Vec<Told>>);
 
 impl Acknowledged<'_> {
     /// The greatest position that was told before this, and by which step.
@@ -410,7 +335,7 @@ impl Acknowledged<'_> {
 }
 
 fn acknowledged(steps: &[Step]) -> Acknowledged<'_> {
-    let mut of: HashMap<&str, Vec<(u64, u64, usize)>> = HashMap::new();
+    let mut of: HashMap<&str, Vec<Told>> = HashMap::new();
     for (number, step) in steps.iter().enumerate() {
         if let (What::Append { values }, Some(ended)) = (&step.what, step.ended) {
             for (log, _, position) in values {

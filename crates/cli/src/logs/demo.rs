@@ -16,7 +16,8 @@ use rota_node::VoteStorage;
 use signal_hook::consts::SIGINT;
 
 use super::check::History;
-use super::load::{Clients, Kinds, entries};
+use super::load::{Clients, Kinds};
+use super::replies::entries;
 use super::report::{Report, figures, longest_silence};
 use crate::demo::ports::free_range;
 use crate::demo::scratch::Scratch;

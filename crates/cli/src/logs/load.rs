@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rota_check::history::Place;
 use rota_check::logs::{Step, What};
 use rota_core::random::Random;
-use rota_resp::Reply;
 
-use super::read::{Entry, position, some};
+use super::read::some;
+use super::replies::{Told, entries, placed, told};
 use crate::service::talk::Talk;
 
 /// An answer may take so long: longer than a process waits for its rings.
@@ -93,11 +92,6 @@ impl Clients {
         Self { load, threads }
     }
 
-    /// What they have in common.
-    pub fn load(&self) -> &Load {
-        &self.load
-    }
-
     /// What they have asked and were told. They end.
     pub fn end(self) -> (Vec<Step>, Vec<Took>) {
         self.load.stop.store(true, SeqCst);
@@ -117,16 +111,6 @@ struct Client {
     talk: Option<Talk>,
     steps: Vec<Step>,
     took: Vec<Took>,
-}
-
-/// What became of an append.
-enum Told {
-    /// These positions.
-    Positions(Vec<u64>),
-    /// It was not done.
-    Refused,
-    /// It may be done or not.
-    Nothing,
 }
 
 impl Client {
@@ -165,7 +149,7 @@ impl Client {
 
     fn write(mut self) {
         // Each second one names what it appends, and asks again until it is told.
-        let names = self.number % 2 == 0;
+        let names = self.number.is_multiple_of(2);
         while !self.is_over() {
             let count = match self.random.below(10) {
                 0..7 => 1,
@@ -370,52 +354,4 @@ impl Client {
         });
         self.end();
     }
-}
-
-fn placed(entry: &Entry) -> Option<(String, u64, String, Place)> {
-    let mut parts = entry.place.split('.');
-    let place = (
-        parts.next()?.parse().ok()?,
-        parts.next()?.parse().ok()?,
-        parts.next()?.parse().ok()?,
-        parts.next()?.parse().ok()?,
-    );
-    let value = String::from_utf8_lossy(&entry.text()).into_owned();
-    Some((entry.log.clone(), entry.position, value, place))
-}
-
-/// What commands were answered that have appended so many values.
-fn told(replies: &[Reply], count: usize) -> Told {
-    let positions = match (count, replies.last()) {
-        (1, Some(reply)) => position(reply).map(|at| vec![at]),
-        (_, Some(Reply::Array(replies))) => replies.iter().map(position).collect(),
-        _ => None,
-    };
-    match (positions, replies.last()) {
-        (Some(positions), _) if positions.len() == count => Told::Positions(positions),
-        (_, Some(Reply::Error(why))) if !why.contains("unknown") => Told::Refused,
-        _ => Told::Nothing,
-    }
-}
-
-/// Positions and values of entries.
-pub fn entries(reply: &Reply) -> Option<Vec<(u64, String)>> {
-    let Reply::Array(entries) = reply else {
-        return None;
-    };
-    let value = |fields: &Reply| match fields {
-        Reply::Array(fields) => match &fields[..] {
-            [_, Reply::Bulk(value)] => Some(String::from_utf8_lossy(value).into_owned()),
-            _ => None,
-        },
-        _ => None,
-    };
-    let entry = |entry: &Reply| match entry {
-        Reply::Array(parts) => match &parts[..] {
-            [id, fields] => Some((position(id)?, value(fields)?)),
-            _ => None,
-        },
-        _ => None,
-    };
-    entries.iter().map(entry).collect()
 }

@@ -5,6 +5,7 @@ mod check;
 mod demo;
 mod load;
 mod read;
+mod replies;
 mod report;
 mod serve;
 mod status;

@@ -43,6 +43,9 @@ pub struct TailOptions {
     at: Where,
 }
 
+/// Fields and values of an entry.
+type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+
 /// An entry of one of several logs, in the order of all.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
@@ -51,7 +54,7 @@ pub struct Entry {
     /// Its position there.
     pub position: u64,
     /// Fields and values.
-    pub fields: Vec<(Vec<u8>, Vec<u8>)>,
+    pub fields: Fields,
     /// Where in the order of everything: round, ring, instance and message, with points between.
     pub place: String,
 }
@@ -82,7 +85,7 @@ pub fn position(id: &Reply) -> Option<u64> {
     id.strip_suffix("-0")?.parse().ok()
 }
 
-fn fields(reply: &Reply) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+fn fields(reply: &Reply) -> Option<Fields> {
     let Reply::Array(parts) = reply else {
         return None;
     };

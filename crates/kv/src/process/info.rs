@@ -54,6 +54,7 @@ fn lines(
     facts: &Facts,
     (section, is_cluster): (&str, bool),
 ) -> Vec<(&'static str, String)> {
+    let (guests, counted) = (&server.guests, &server.guests.counted);
     let count = |count: &AtomicU64| count.load(SeqCst).to_string();
     let flag = |flag: bool| u8::from(flag).to_string();
     match section {
@@ -69,33 +70,24 @@ fn lines(
             ("process_id", std::process::id().to_string()),
             (
                 "uptime_in_seconds",
-                server.guests.began.elapsed().as_secs().to_string(),
+                guests.began.elapsed().as_secs().to_string(),
             ),
         ],
         "clients" => vec![
-            ("connected_clients", count(&server.guests.counted.clients)),
-            ("maxclients", server.guests.most_clients.to_string()),
+            ("connected_clients", count(&counted.clients)),
+            ("maxclients", guests.most_clients.to_string()),
         ],
         "memory" => vec![
             ("used_memory", facts.bytes.to_string()),
-            ("mem_clients_normal", server.guests.held.bytes().to_string()),
+            ("mem_clients_normal", guests.held.bytes().to_string()),
             ("maxmemory", server.most_bytes.to_string()),
             ("maxmemory_policy", "noeviction".to_owned()),
         ],
         "persistence" => vec![("loading", flag(false)), ("aof_enabled", flag(true))],
         "stats" => vec![
-            (
-                "total_connections_received",
-                count(&server.guests.counted.connections),
-            ),
-            (
-                "total_commands_processed",
-                count(&server.guests.counted.commands),
-            ),
-            (
-                "rejected_connections",
-                count(&server.guests.counted.refused),
-            ),
+            ("total_connections_received", count(&counted.connections)),
+            ("total_commands_processed", count(&counted.commands)),
+            ("rejected_connections", count(&counted.refused)),
         ],
         "replication" => {
             let view = server.view();

@@ -18,12 +18,15 @@ struct Would {
     is_new: bool,
 }
 
+/// A log, and the producer and the name of what is appended to it.
+type Named<'a> = (&'a [u8], (&'a [u8], &'a [u8]));
+
 /// All logs as they would be.
 struct All<'a> {
     logs: &'a Logs,
     changed: BTreeMap<&'a [u8], Would>,
     count: usize,
-    named: Vec<(&'a [u8], (&'a [u8], &'a [u8]))>,
+    named: Vec<Named<'a>>,
 }
 
 impl<'a> All<'a> {

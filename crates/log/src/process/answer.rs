@@ -52,6 +52,14 @@ impl Client<'_> {
                 let found = self.server.way.orders.read(look);
                 found.unwrap_or_else(|| error("LOADING this process has not caught up"))
             }
+            Read::Foreign(name, log) => match head(log) {
+                Some(_) => {
+                    error("WRONGTYPE Operation against a key holding the wrong kind of value")
+                }
+                None => error(&format!(
+                    "ERR unknown command '{name}': there are only streams"
+                )),
+            },
             Read::Groups(log) => match head(log) {
                 Some(_) => Reply::Array(Vec::new()),
                 None => no_key(),
@@ -98,14 +106,14 @@ impl Client<'_> {
         let version = self.connection.who.version();
         let mut of = Vec::new();
         let last = Reply::from(id_of(head.next - 1));
-        let gone = Reply::from(id_of(head.first - 1));
         let first = Reply::from(id_of(if head.is_empty() { 0 } else { head.first }));
         for (name, reply) in [
             ("length", number(head.len())),
             ("radix-tree-keys", number(head.len().min(1))),
             ("radix-tree-nodes", number(1 + head.len().min(1))),
             ("last-generated-id", last),
-            ("max-deleted-entry-id", gone),
+            // What was trimmed was not deleted, in their words.
+            ("max-deleted-entry-id", Reply::from(id_of(0))),
             ("entries-added", number(head.next - 1)),
             ("recorded-first-entry-id", first),
         ] {

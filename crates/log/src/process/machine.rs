@@ -1,7 +1,9 @@
 //! The logs as a replicated state machine: entries go to the store, and a state refers to them.
 
 use std::collections::VecDeque;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use rota_core::bytes::{Reader, put_bytes, take_bytes};
@@ -12,6 +14,7 @@ use super::lock;
 use super::source::Source;
 use super::waiters::Waiters;
 use crate::machine::{Effect, Logs};
+use crate::mutants::{self, Mutant};
 use crate::store::{Mark, Store, Tails};
 
 /// So many states are kept beside the newest one, at most.
@@ -23,8 +26,18 @@ pub(super) struct LogMachine {
     store: Arc<Store<FileDir>>,
     waiters: Waiters,
     source: Arc<Source>,
-    /// Which states were written.
-    written: Arc<Mutex<VecDeque<Mark>>>,
+    written: Arc<Mutex<Written>>,
+    /// Where the tails are written that no state has.
+    tails: PathBuf,
+}
+
+/// What was written.
+#[derive(Default)]
+struct Written {
+    /// States, the oldest first.
+    marks: VecDeque<Mark>,
+    /// What is known to be durable.
+    tails: Option<Tails>,
 }
 
 /// A state that does not change any more.
@@ -32,12 +45,17 @@ pub(super) struct Kept {
     logs: Logs,
     mark: Mark,
     store: Arc<Store<FileDir>>,
-    written: Arc<Mutex<VecDeque<Mark>>>,
+    written: Arc<Mutex<Written>>,
 }
 
 impl LogMachine {
-    pub(super) fn new(store: Arc<Store<FileDir>>, waiters: Waiters, source: Arc<Source>) -> Self {
+    pub(super) fn new(
+        store: Arc<Store<FileDir>>,
+        (waiters, source): (Waiters, Arc<Source>),
+        tails: PathBuf,
+    ) -> Self {
         Self {
+            tails,
             logs: Logs::default(),
             store,
             waiters,
@@ -89,24 +107,57 @@ impl Machine for LogMachine {
         let (logs, tails) = decode(&bytes).ok_or_else(none)?;
         let heads = logs.iter().map(|(_, log)| (log.id, log.first, log.next));
         let heads: Vec<_> = heads.collect();
-        let missing = self.store.begin(&heads, Some(&tails))?;
-        lock(&self.written).clear();
+        let is_own = tails.store() == self.store.id();
+        let known = match is_own {
+            true => Some(tails),
+            false => self.known_tails(),
+        };
+        let missing = self.store.begin(&heads, known.as_ref())?;
+        *lock(&self.written) = Written {
+            tails: known,
+            ..Written::default()
+        };
         self.logs = logs;
         self.waiters.wake_all();
-        if missing.is_empty() {
-            return Ok(());
-        }
-        if tails.store() == self.store.id() {
-            // The state was this replica's own, and has been told as that: what is damaged since is got meanwhile.
-            tracing::error!(
-                ranges = missing.len(),
-                "entries are not there any more: others are asked for them"
-            );
+        if is_own {
+            if !missing.is_empty() {
+                // The state has been told as this replica's own: what was lost since is got meanwhile.
+                let ranges = missing.len();
+                tracing::error!(
+                    ranges,
+                    "entries are not there any more: others are asked for them"
+                );
+            }
             return Ok(());
         }
         // Others may forget what this replica says that it has.
-        self.source.get_all(&self.store)?;
-        self.store.sync(self.store.mark()).map(drop)
+        if !mutants::on(Mutant::L07) {
+            self.source.get_all(&self.store)?;
+        }
+        let tails = self.store.sync(self.store.mark())?;
+        self.keep_tails(&tails)?;
+        lock(&self.written).tails = Some(tails);
+        Ok(())
+    }
+}
+
+impl LogMachine {
+    /// The newest that are known of this store.
+    fn known_tails(&self) -> Option<Tails> {
+        let known = lock(&self.written).tails.clone();
+        let read = || Tails::decode(&std::fs::read(&self.tails).ok()?);
+        known.or_else(read)
+    }
+
+    /// After a restart it need not look through all entries again. If this is lost, it does.
+    fn keep_tails(&self, tails: &Tails) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        tails.encode(&mut bytes);
+        let new = self.tails.with_extension("new");
+        let mut file = File::create(&new)?;
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        std::fs::rename(&new, &self.tails)
     }
 }
 
@@ -130,9 +181,10 @@ impl Frozen for Kept {
         put_bytes(&mut bytes, &of);
         out.write_all(&bytes)?;
         let mut written = lock(&self.written);
-        written.push_back(self.mark);
-        if written.len() > KEPT
-            && let Some(old) = written.pop_front()
+        written.tails = Some(tails);
+        written.marks.push_back(self.mark);
+        if written.marks.len() > KEPT
+            && let Some(old) = written.marks.pop_front()
         {
             self.store.settle(old);
         }

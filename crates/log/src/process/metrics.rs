@@ -75,6 +75,11 @@ impl Of {
                 "Readers that wait for what is appended.",
             ),
         ]);
+        self.events(text);
+    }
+
+    fn events(&self, text: &mut Text) {
+        let (server, status) = (&self.server, self.server.store.status());
         text.counters(&[
             (
                 "gaps",

@@ -5,6 +5,7 @@ mod client;
 mod door;
 mod info;
 mod machine;
+mod merging;
 mod metrics;
 mod names;
 mod pulse;

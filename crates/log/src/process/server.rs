@@ -1,6 +1,5 @@
 //! What all clients of a process have in common.
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -28,14 +27,4 @@ pub(super) struct Server {
     /// Entries that were told, and their bytes.
     pub(super) told: AtomicU64,
     pub(super) told_bytes: AtomicU64,
-}
-
-/// One for all tasks of a thread.
-#[derive(Clone)]
-pub(super) struct Shared(pub(super) Rc<Arc<Server>>);
-
-impl AsRef<Way> for Shared {
-    fn as_ref(&self) -> &Way {
-        &self.0.way
-    }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
@@ -24,7 +23,7 @@ use super::door::{Door, Room};
 use super::machine::LogMachine;
 use super::metrics::Of;
 use super::pulse::{Looked, Pulse};
-use super::server::{Server, Shared};
+use super::server::Server;
 use super::source::Source;
 use super::waiters::Waiters;
 use super::way::{Way, run};
@@ -97,7 +96,9 @@ impl LogProcess {
         let door = begins.door(&store)?;
         let source = Arc::new(begins.source()?);
         let waiters = Waiters::default();
-        let machine = LogMachine::new(Arc::clone(&store), waiters.clone(), Arc::clone(&source));
+        let tells = (waiters.clone(), Arc::clone(&source));
+        let tails = config.directory(node).join("tails");
+        let machine = LogMachine::new(Arc::clone(&store), tells, tails);
         let replica = Replica::start(&config.replica(node), machine);
         let replica = Arc::new(replica.map_err(StartError::Replica)?);
         let ready = Arc::new(Ready::new(replica.orders()));
@@ -272,7 +273,7 @@ impl Begins<'_> {
         let listener = bind(self.at(self.process, port)?);
         let listener = listener.map_err(system("where clients connect"))?;
         let local = Local::start("rota-log-redis", move || {
-            run(&Shared(Rc::new(Arc::clone(&server))));
+            run(&server);
             let guests = Arc::clone(&server.guests);
             let serve =
                 move |stream, who, number| serve(Arc::clone(&server), (stream, who), number);

@@ -1,11 +1,9 @@
 //! Entries are told.
 
-use std::collections::VecDeque;
 use std::io;
 use std::pin::pin;
 
 use bytes::Bytes;
-use rota_multiring::Place;
 use rota_resp::{Reply, Version};
 use tokio::time::{Instant, sleep_until};
 
@@ -13,14 +11,11 @@ use super::client::Client;
 use super::reading::ReadFailed;
 use super::waiters::Waiter;
 use crate::machine::{Log, Position};
-use crate::mutants::{self, Mutant};
 use crate::redis::{After, Read, Streams, id_of};
-use crate::store::{RecordRef, Run};
+use crate::store::Run;
 
 /// Entries that are read backwards are read so many at once.
 const BACK: u64 = 256;
-/// Where several logs are merged, so many entries are told at most if nobody says how many.
-const MERGED: u64 = 1_000;
 
 /// Some of a log, from a position on and before another one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,13 +26,13 @@ pub(super) struct Part {
 }
 
 impl Part {
-    const fn len(&self) -> u64 {
+    pub(super) const fn len(&self) -> u64 {
         self.to.saturating_sub(self.from)
     }
 }
 
 /// The connection ends: what it was told that it would get is not there.
-fn lost(why: ReadFailed) -> io::Error {
+pub(super) fn lost(why: ReadFailed) -> io::Error {
     match why {
         ReadFailed::Trimmed => io::Error::other("entries were trimmed as they were told"),
         ReadFailed::Nowhere => io::Error::other("no process has entries that are to be told"),
@@ -69,7 +64,7 @@ impl Client<'_> {
         }
     }
 
-    fn head(&mut self, kind: u8, count: u64) {
+    pub(super) fn head(&mut self, kind: u8, count: u64) {
         let line = format!("{}{count}\r\n", char::from(kind));
         self.wire.out.extend_from_slice(line.as_bytes());
     }
@@ -141,7 +136,7 @@ impl Client<'_> {
         self.count(run.next() - run.first(), run.bytes().len());
     }
 
-    fn count(&self, entries: u64, bytes: usize) {
+    pub(super) fn count(&self, entries: u64, bytes: usize) {
         use std::sync::atomic::Ordering::Relaxed;
         self.server.told.fetch_add(entries, Relaxed);
         self.server.told_bytes.fetch_add(bytes as u64, Relaxed);
@@ -273,98 +268,6 @@ impl Client<'_> {
             self.tell(part).await?;
         }
         Ok(())
-    }
-
-    /// In the order of everything: of several logs always the entry next that stands first there. Each with its log and its place.
-    async fn tell_merged(&mut self, streams: &Streams, parts: &[Part]) -> io::Result<()> {
-        let all: u64 = parts.iter().map(Part::len).sum();
-        let mut left = all.min(streams.count.unwrap_or(MERGED));
-        if left == 0 {
-            self.say(&Reply::NullArray);
-            return Ok(());
-        }
-        self.head(b'*', left);
-        let mut heads: Vec<Merging> = parts.iter().map(|part| Merging::new(*part)).collect();
-        while left > 0 {
-            for head in &mut heads {
-                if head.is_empty() && head.part.len() > 0 {
-                    let of = (head.part.from, head.part.to);
-                    let run = self.server.entries(head.part.log, of).await;
-                    head.refill(&run.map_err(lost)?);
-                }
-            }
-            // Until one of them has to be read on.
-            while left > 0 {
-                let next = heads
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, head)| !head.is_empty());
-                let next = match mutants::on(Mutant::L08) {
-                    true => next.map(|(at, _)| at).next(),
-                    false => next.min_by_key(|(_, head)| head.place()).map(|(at, _)| at),
-                };
-                let Some(next) = next else { break };
-                self.tell_one(&streams.of[next].0, &mut heads[next]);
-                left -= 1;
-                if heads[next].is_empty() {
-                    break;
-                }
-            }
-            self.make_room().await?;
-        }
-        Ok(())
-    }
-
-    fn tell_one(&mut self, log: &Bytes, head: &mut Merging) {
-        let Some((place, payload)) = head.take() else {
-            return;
-        };
-        self.head(b'*', 4);
-        self.say(&Reply::Bulk(log.clone()));
-        // The id and the fields, which are an array of two there.
-        self.wire
-            .out
-            .extend_from_slice(payload.get(4..).unwrap_or_default());
-        let (ring, instance) = (place.rank.0, place.instance);
-        let place = format!("{}.{ring}.{instance}.{}", place.round, place.index);
-        self.say(&Reply::from(place));
-        self.count(1, payload.len());
-    }
-}
-
-/// A log as it is merged with others.
-struct Merging {
-    /// What was not read yet.
-    part: Part,
-    /// What was read, and not told.
-    waiting: VecDeque<(Place, Bytes)>,
-}
-
-impl Merging {
-    fn new(part: Part) -> Self {
-        Self {
-            part,
-            waiting: VecDeque::new(),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
-    fn refill(&mut self, run: &Run) {
-        let bytes = run.bytes().clone();
-        let one = |record: RecordRef<'_>| (record.place, bytes.slice_ref(record.payload));
-        self.waiting = run.iter().map(one).collect();
-        self.part.from = run.next();
-    }
-
-    fn place(&self) -> Option<Place> {
-        self.waiting.front().map(|(place, _)| *place)
-    }
-
-    fn take(&mut self) -> Option<(Place, Bytes)> {
-        self.waiting.pop_front()
     }
 }
 

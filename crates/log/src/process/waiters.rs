@@ -10,7 +10,10 @@ use super::lock;
 
 /// See the module's page.
 #[derive(Clone, Default)]
-pub(super) struct Waiters(Arc<Mutex<HashMap<Bytes, Vec<Arc<Notify>>>>>);
+pub(super) struct Waiters(Arc<Mutex<Waiting>>);
+
+/// Those who wait for each log.
+type Waiting = HashMap<Bytes, Vec<Arc<Notify>>>;
 
 /// One that waits for some logs. It waits no more when this is dropped.
 pub(super) struct Waiter {
@@ -31,7 +34,7 @@ impl Waiters {
         drop(all);
         Waiter {
             all: self.clone(),
-            logs: logs.iter().map(|log| Bytes::clone(log)).collect(),
+            logs: logs.iter().copied().cloned().collect(),
             news,
         }
     }

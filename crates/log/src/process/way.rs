@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::machine::LogMachine;
+use super::server::Server;
 use crate::machine::{Answer, Batch, MOST_BATCH_BYTES, MOST_OPERATIONS, MOST_PACKED, Pack};
 use crate::mutants::{self, Mutant};
 
@@ -261,22 +262,20 @@ pub(super) fn marker() -> Vec<u8> {
 }
 
 /// Has ordered what waits, for ever, in tasks of this thread.
-pub(super) fn run<T: AsRef<Way> + Clone + 'static>(of: &T) {
-    let way = of.as_ref();
+pub(super) fn run(server: &Arc<Server>) {
+    let way = &server.way;
     let first = way.lanes.keys().next().copied();
-    let lanes = way
-        .lanes
-        .iter()
-        .map(|(ring, lane)| (*ring, Arc::clone(lane), false));
+    let lanes = way.lanes.iter();
+    let lanes = lanes.map(|(ring, lane)| (*ring, Arc::clone(lane), false));
     let marks = first.map(|ring| (ring, Arc::clone(&way.marks), true));
     for (ring, lane, is_mark) in lanes.chain(marks) {
-        let of = of.clone();
+        let server = Arc::clone(server);
         drop(tokio::task::spawn_local(async move {
             loop {
                 let next = lane.next().await;
-                let of = of.clone();
+                let server = Arc::clone(&server);
                 drop(tokio::task::spawn_local(async move {
-                    of.as_ref().carry(ring, next, is_mark).await;
+                    server.way.carry(ring, next, is_mark).await;
                 }));
             }
         }));

@@ -98,6 +98,12 @@ impl Connection {
             // A browser was led here: what follows would be taken for commands.
             return Step::End(error("ERR this is not HTTP"));
         }
+        if let (Some(foreign), Some(key)) = (parse::foreign(&name), arguments.first())
+            && self.look_up(b"type", std::slice::from_ref(key)).is_ok()
+            && self.queue.is_none()
+        {
+            return Step::Read(Read::Foreign(foreign, key.clone()));
+        }
         match self.look_up(&name, &arguments) {
             Ok(entry) => self.begin(entry, arguments),
             Err(refusal) => {

@@ -72,7 +72,7 @@ pub(super) fn add(arguments: &[Bytes]) -> Refused<Change> {
             _ if ["KEEPREF", "DELREF", "ACKED"].iter().any(|of| is(word, of)) => behind,
             _ => {
                 let expected = wanted(word)?;
-                if behind.is_empty() || behind.len() % 2 != 0 {
+                if behind.is_empty() || !behind.len().is_multiple_of(2) {
                     return Err(wrong_count("xadd"));
                 }
                 let mut fields = Vec::new();
@@ -169,7 +169,7 @@ pub(super) fn streams(arguments: &[Bytes], name: &str) -> Refused<Read> {
 }
 
 fn pairs(of: &[Bytes], name: &str) -> Refused<Vec<(Bytes, super::After)>> {
-    if of.is_empty() || of.len() % 2 != 0 {
+    if of.is_empty() || !of.len().is_multiple_of(2) {
         return Err(error(&format!(
             "ERR Unbalanced '{name}' list of streams: for each stream key an ID, '+', or '$' must be specified."
         )));
@@ -198,11 +198,14 @@ pub(super) fn info(arguments: &[Bytes]) -> Refused<Read> {
             String::from_utf8_lossy(group),
             String::from_utf8_lossy(log)
         ))),
+        [word] if is(word, "STREAM") => Err(wrong_count("xinfo|stream")),
+        [word] if is(word, "GROUPS") => Err(wrong_count("xinfo|groups")),
+        [word, ..] if is(word, "CONSUMERS") => Err(wrong_count("xinfo|consumers")),
         [word, ..] if is(word, "STREAM") => Err(syntax()),
         _ => {
             let word = arguments.first().map(|word| String::from_utf8_lossy(word));
             Err(error(&format!(
-                "ERR unknown subcommand or wrong number of arguments for '{}'. Try XINFO HELP.",
+                "ERR unknown subcommand '{}'. Try XINFO HELP.",
                 word.unwrap_or_default()
             )))
         }
@@ -276,6 +279,65 @@ fn make(log: &Bytes, mut rest: &[Bytes]) -> Refused<Change> {
             _ => return Err(syntax()),
         };
     }
+}
+
+/// Commands of what is no stream, whose first argument is a key of that kind.
+const FOREIGN: &[&str] = &[
+    "append",
+    "decr",
+    "decrby",
+    "get",
+    "getdel",
+    "getex",
+    "getrange",
+    "getset",
+    "hdel",
+    "hexists",
+    "hget",
+    "hgetall",
+    "hincrby",
+    "hkeys",
+    "hlen",
+    "hmget",
+    "hmset",
+    "hscan",
+    "hset",
+    "hsetnx",
+    "hvals",
+    "incr",
+    "incrby",
+    "lindex",
+    "linsert",
+    "llen",
+    "lpop",
+    "lpush",
+    "lrange",
+    "lrem",
+    "lset",
+    "ltrim",
+    "rpop",
+    "rpush",
+    "sadd",
+    "scard",
+    "setrange",
+    "sismember",
+    "smembers",
+    "spop",
+    "srem",
+    "strlen",
+    "zadd",
+    "zcard",
+    "zcount",
+    "zincrby",
+    "zrange",
+    "zrank",
+    "zrem",
+    "zscore",
+];
+
+/// The name of such a command.
+pub(super) fn foreign(name: &[u8]) -> Option<&'static str> {
+    FOREIGN.iter().find(|word| is(name, word)).copied()
 }
 
 /// What is not there, and what is instead.

@@ -32,6 +32,8 @@ pub enum Read {
     Groups(Bytes),
     /// `ROTA ABOUT`.
     About(Bytes),
+    /// A command of what is no stream, by its name.
+    Foreign(&'static str, Bytes),
     /// `TYPE`.
     Type(Bytes),
     /// `EXISTS`.
@@ -77,6 +79,7 @@ impl Read {
             | Self::Stream(log, _)
             | Self::Groups(log)
             | Self::About(log)
+            | Self::Foreign(_, log)
             | Self::Type(log) => vec![log],
             Self::Streams(streams) => streams.of.iter().map(|(log, _)| log).collect(),
             Self::Exist(logs) => logs.iter().collect(),

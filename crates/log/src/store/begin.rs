@@ -1,6 +1,6 @@
 //! A state is taken in: what files have of it, and what they do not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use rota_storage::acceptor::{Access, LogDisk, LogFile as _};
@@ -107,8 +107,9 @@ impl<D: LogDisk> Inner<D> {
                 deleted.push(*log);
             }
         }
+        let named: BTreeSet<u64> = logs.iter().map(|(log, ..)| *log).collect();
         for log in deleted {
-            let is_named = logs.iter().any(|(named, ..)| *named == log);
+            let is_named = named.contains(&log);
             let entry = state.logs.entry(log).or_default();
             entry.deleted_before = (!is_named).then_some(0);
         }

@@ -53,6 +53,9 @@ impl Ranges {
     /// Those between `from` and `to`, cut there.
     pub(super) fn within(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
         let mut found: Vec<(u64, u64)> = Vec::new();
+        if from >= to {
+            return found;
+        }
         for (start, end) in self.0.range(..to).rev() {
             if *end <= from {
                 break;

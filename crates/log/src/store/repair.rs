@@ -120,18 +120,19 @@ impl<D: LogDisk + 'static> Repair<D> {
             inner.write_floors()?;
         }
         let disk = lock(&inner.disk);
-        let mut state = lock(&inner.state);
-        let entry = state.logs.get_mut(&self.log);
-        let old = entry.and_then(|entry| entry.same(self.old_first, self.old_id));
-        if old.is_none() {
+        if !inner.has_segment(self.log, self.old_first, self.old_id) {
             return Ok(false);
         }
         disk.rename(&self.new_name, &name(self.log, self.from))?;
         self.is_finished = true;
+        let mut state = lock(&inner.state);
         state.forget_segment(self.log, self.old_first);
         let segment = Segment::new(self.new_id, self.to, self.bytes);
         if let Some(entry) = state.logs.get_mut(&self.log) {
             entry.segments.insert(self.from, segment);
+            if self.to <= entry.floor {
+                state.trimmed.insert(self.log);
+            }
         }
         let index = std::mem::take(&mut self.index);
         state.index(self.log, self.from, self.new_id, index);

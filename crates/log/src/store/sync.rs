@@ -211,22 +211,32 @@ impl<D: LogDisk> Inner<D> {
         let file = lock(&self.disk).open(&new, Access::Create)?;
         file.write_at(0, &all)?;
         file.sync()?;
+        // With the disk's lock nobody removes it meanwhile.
         let disk = lock(&self.disk);
+        if !self.has_segment(log, first, id) {
+            return disk.remove(&new);
+        }
+        disk.rename(&new, &name(log, first))?;
         let mut state = lock(&self.state);
+        state.are_names_dirty = true;
         let entry = state.logs.get_mut(&log);
         if let Some(segment) = entry.and_then(|entry| entry.same(first, id)) {
-            disk.rename(&new, &name(log, first))?;
             segment.id = fresh;
+            segment.is_suspect = false;
             if segment.bytes != all.len() as u64 {
                 (segment.bytes, segment.index, segment.hint) = (all.len() as u64, None, None);
             }
-            segment.is_suspect = false;
-            state.are_names_dirty = true;
-            self.files.close(id);
-            return Ok(());
         }
-        // Trimmed or replaced meanwhile.
-        disk.remove(&new)
+        drop(state);
+        self.files.close(id);
+        Ok(())
+    }
+
+    /// Whether a segment is still this file.
+    pub(super) fn has_segment(&self, log: u64, first: u64, id: u64) -> bool {
+        let mut state = lock(&self.state);
+        let entry = state.logs.get_mut(&log);
+        entry.is_some_and(|entry| entry.same(first, id).is_some())
     }
 }
 

@@ -319,3 +319,18 @@ fn small_appends_take_little_more_memory_than_they_have_bytes() {
     let cached = store.status().cached_bytes;
     assert!(cached < bytes + bytes / 2, "{cached} for {bytes}");
 }
+
+#[test]
+fn what_was_trimmed_between_a_mark_and_its_sync_is_not_missed() {
+    let dir = SimDir::default();
+    let store = open(&dir);
+    append(&store, 1, 1, 20);
+    let mark = store.mark();
+    store.trim(1, 20);
+    let tails = store.sync(mark).unwrap();
+    assert_eq!(files(&dir), Vec::<String>::new());
+    drop(store);
+    dir.world().lose_power(&mut Random(1), Keep::Nothing);
+    let store = open(&dir);
+    assert_eq!(store.begin(&[(1, 1, 20)], Some(&tails)).unwrap(), []);
+}

@@ -20,6 +20,22 @@ fn options() -> Options {
     }
 }
 
+/// Reads a log as it grows.
+fn follow(store: &Store, log: u64, to: u64) {
+    let mut at = 1;
+    while at < to {
+        match store.read(log, at, u64::MAX, 20_000) {
+            Ok(run) => {
+                assert_eq!(run.bytes(), &records(log, at, run.next()));
+                at = run.next();
+            }
+            Err(ReadError::NotThere { .. }) => std::thread::yield_now(),
+            Err(ReadError::Trimmed { first }) => at = first,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
 #[test]
 fn many_threads_use_a_store_in_a_real_directory() {
     const LOGS: u64 = 3;
@@ -30,22 +46,13 @@ fn many_threads_use_a_store_in_a_real_directory() {
     assert_eq!(open().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     store.begin(&[], None).unwrap();
     let (next, first) = (AtomicU64::new(1), AtomicU64::new(1));
-    let read = |log: u64| {
-        let mut at = 1;
-        while at < MOST {
-            match store.read(log, at, u64::MAX, 20_000) {
-                Ok(run) => {
-                    assert_eq!(run.bytes(), &records(log, at, run.next()));
-                    at = run.next();
-                }
-                Err(ReadError::NotThere { .. }) => std::thread::yield_now(),
-                Err(ReadError::Trimmed { first }) => at = first,
-                Err(error) => panic!("{error}"),
-            }
-        }
-    };
     let (mark, tails) = std::thread::scope(|scope| {
-        (1..=LOGS).for_each(|log| drop(scope.spawn(move || read(log))));
+        (1..=LOGS).for_each(|log| {
+            drop(scope.spawn({
+                let store = &store;
+                move || follow(store, log, MOST)
+            }))
+        });
         let appender = scope.spawn(|| {
             let mut mark = None;
             while next.load(Ordering::Relaxed) < MOST {
@@ -80,16 +87,10 @@ fn many_threads_use_a_store_in_a_real_directory() {
     let logs: Vec<_> = (1..=LOGS).map(|log| (log, first, next)).collect();
     assert_eq!(store.begin(&logs, Some(&tails)).unwrap(), []);
     for log in 1..=LOGS {
-        let mut at = first;
-        while at < next {
-            let run = store.read(log, at, next, 9_000).unwrap();
-            assert_eq!(run.bytes(), &records(log, at, run.next()));
-            at = run.next();
-        }
+        follow(&store, log, next);
         let found = store.first_after(log, crate::world::stamp(first + 900));
         assert_eq!(found.unwrap(), Some((first + 900) / 3 * 3));
     }
-    std::fs::remove_file(dir.path().join("floors.new")).unwrap();
 }
 
 #[test]

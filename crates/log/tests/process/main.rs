@@ -1,0 +1,8 @@
+//! Processes of a service of logs on real sockets and real disks, and clients of Redis' streams.
+
+mod cluster;
+#[path = "../../../kv/tests/common/mod.rs"]
+mod common;
+mod disk;
+mod readers;
+mod streams;

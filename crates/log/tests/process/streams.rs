@@ -1,0 +1,139 @@
+//! What clients of Redis' streams are told.
+
+use rota_resp::{Replies, Reply, Request, Version};
+
+use crate::cluster::Cluster;
+use crate::common::Client;
+
+/// Commands, and what Redis 7.0.15 answers to each, one after the other: `|` for the ends of lines, and `%` for `|`.
+const REDIS: &str = include_str!("redis.txt");
+
+/// Words, with what is between quotes as one.
+fn words(line: &str) -> Vec<String> {
+    line.split(' ')
+        .map(|word| word.trim_matches('"').to_owned())
+        .collect()
+}
+
+fn said(reply: &Reply) -> String {
+    let mut out = Vec::new();
+    reply.write(Version::Resp2, &mut out);
+    String::from_utf8_lossy(&out).replace("\r\n", "|")
+}
+
+fn ask(command: &str, client: &mut Client) -> Reply {
+    let words = words(command);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    assert!(client.send(&words), "{command}");
+    client.hear()
+}
+
+fn read(text: &str) -> Reply {
+    let mut replies = Replies::new(1 << 20);
+    replies.push(text.replace('|', "\r\n").replace('%', "|").as_bytes());
+    replies.next().expect("a reply").expect("all of it")
+}
+
+#[test]
+fn streams_are_answered_as_redis_answers() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cluster = Cluster::start((2, 3), 22_100, directory.path());
+    let mut client = cluster.client(2);
+    let mut lines = REDIS.lines();
+    let mut count = 0;
+    while let (Some(command), Some(expected)) = (lines.next(), lines.next()) {
+        let expected = expected.strip_prefix("  ").expect("a reply");
+        assert_eq!(ask(command, &mut client), read(expected), "{command}");
+        count += 1;
+    }
+    assert_eq!(count, 120);
+}
+
+#[test]
+fn what_is_not_there_is_said_in_words() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cluster = Cluster::start((1, 1), 22_200, directory.path());
+    let mut client = cluster.client(1);
+    assert_eq!(client.say("XADD s * a 1"), Reply::from("1-0"));
+    for (command, words) in [
+        ("GET s", "WRONGTYPE Operation against a key"),
+        ("LPUSH s x", "WRONGTYPE Operation against a key"),
+        (
+            "GET other",
+            "ERR unknown command 'get': there are only streams",
+        ),
+        ("SET s x", "ERR unknown command 'SET'"),
+        ("XADD s 7-0 a 1", "is not the next one, which is 2-0"),
+        ("XADD s 2-5 a 1", "must end in -0"),
+        ("XDEL s 1-0", "ERR entries are not deleted one by one"),
+        (
+            "XGROUP CREATE s g 0",
+            "ERR consumer groups are not supported",
+        ),
+        (
+            "XREADGROUP GROUP g c STREAMS s >",
+            "ERR consumer groups are not supported",
+        ),
+        ("WATCH s", "ERR nothing is watched"),
+        ("ROTA SEAL nothing", "ERR no such key"),
+        (
+            "ROTA OTHER s",
+            "there are ROTA CREATE, ROTA SEAL and ROTA ABOUT",
+        ),
+        ("ROTA CREATE s MAXLEN x", "not an integer"),
+        ("XMERGE STREAMS s t 0", "Unbalanced 'xmerge'"),
+    ] {
+        let reply = client.say(command);
+        assert!(said(&reply).contains(words), "{command}: {reply:?}");
+    }
+    // A field that is too large for one entry, and a command that is too large for a message.
+    for size in [800 << 10, 2 << 20, 5 << 20] {
+        let large = "x".repeat(size);
+        client.send(&["XADD", "s", "*", "a", &large]);
+        let reply = client.hear();
+        assert!(reply.is_error(), "{size}: {:.80}", said(&reply));
+    }
+    client.send(&["XADD", "s", "*", "a", &"x".repeat(700 << 10)]);
+    assert_eq!(client.hear(), Reply::from("2-0"));
+    // What is in a transaction that cannot be done as a whole is not done at all.
+    for line in ["MULTI", "XADD s * a 3", "XADD new * a 1", "XADD s 9-0 a 1"] {
+        assert!(!client.say(line).is_error(), "{line}");
+    }
+    let refused = said(&client.say("EXEC"));
+    assert!(
+        refused.contains("EXECABORT") && refused.contains("command 3"),
+        "{refused}"
+    );
+    assert_eq!(client.say("XLEN s"), Reply::Integer(2));
+    assert_eq!(client.say("EXISTS new"), Reply::Integer(0));
+    for line in ["MULTI", "XADD s * a 3", "XLEN s"] {
+        client.say(line);
+    }
+    assert!(said(&client.say("EXEC")).contains("EXECABORT"));
+}
+
+#[test]
+fn what_comes_in_pieces_and_all_at_once_is_answered_in_its_order() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cluster = Cluster::start((2, 3), 22_300, directory.path());
+    let mut client = cluster.client(1);
+    let mut out = Vec::new();
+    for number in 0..2_000 {
+        let log = ["a", "b", "c"][number % 3];
+        Request::write(&["XADD", log, "*", "n", &number.to_string()], &mut out);
+        if number % 100 == 0 {
+            Request::write(&["XLEN", log], &mut out);
+        }
+    }
+    use std::io::Write as _;
+    for piece in out.chunks(7_001) {
+        client.stream.write_all(piece).expect("it is heard");
+    }
+    for number in 0..2_000 {
+        let id = Reply::from(format!("{}-0", number / 3 + 1));
+        assert_eq!(client.hear(), id, "{number}");
+        if number % 100 == 0 {
+            assert_eq!(client.hear(), Reply::Integer(number / 3 + 1));
+        }
+    }
+}
