@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`machine`] | which logs there are, and what commands do to them: the state machine, without I/O |
 //! | [`store`] | entries, on the disk and of late in memory |
+//! | [`replicated`] | both together, as a machine that is replicated |
 //! | [`redis`] | what clients of Redis' streams say and hear, without I/O |
 //! | [`LogProcess`] | a process: a replica, its store, its clients |
 //! | [`LogConfig`] | what processes are told |
@@ -15,6 +16,7 @@ pub mod machine;
 pub mod mutants;
 mod process;
 pub mod redis;
+pub mod replicated;
 pub mod store;
 
 pub use config::{ConfigError, LogConfig, LogSection, ProcessSection};

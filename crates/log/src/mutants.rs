@@ -4,29 +4,29 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mutant {
     /// What has to be done as a whole is done in part.
-    L01,
+    D01,
     /// What was appended before is appended again.
-    L02,
+    D02,
     /// A sealed log takes entries.
-    L03,
+    D03,
     /// A position that was asked for is not looked at.
-    L04,
-    /// A state has what was not written yet.
-    L05,
+    D04,
+    /// A state refers to entries that are not durable yet.
+    D05,
     /// A read waits for nothing.
-    L06,
+    D06,
     /// A state of another replica is taken without its entries.
-    L07,
+    D07,
     /// Several logs are told one behind the other, not in the order of everything.
-    L08,
-    /// What is trimmed is still told.
-    L09,
-    /// A tail is told of nothing that comes while it begins to wait.
-    L10,
-    /// A log that is made again has the entries of the one before it.
-    L11,
+    D08,
+    /// What is trimmed is not.
+    D09,
+    /// Who waits is not told of what comes.
+    D10,
+    /// All logs have one number.
+    D11,
     /// A producer's names are not in a state.
-    L12,
+    D12,
 }
 
 #[cfg(feature = "mutants")]

@@ -124,7 +124,7 @@ impl Logs {
     fn batch(&mut self, batch: &Batch<'_>, applying: &mut Applying) -> Answer {
         self.stamp = self.stamp.max(batch.stamp);
         if batch.is_atomic
-            && !mutants::on(Mutant::L01)
+            && !mutants::on(Mutant::D01)
             && let Some((which, fault)) = refusal(self, batch)
         {
             return Answer::Refused(which, fault);
@@ -142,7 +142,9 @@ impl Logs {
         if self.of.len() >= MOST_LOGS {
             return Err(Fault::TooMany);
         }
-        self.last_id += 1;
+        if self.last_id == 0 || !mutants::on(Mutant::D11) {
+            self.last_id += 1;
+        }
         let log = Log::new(self.last_id, limits);
         self.of.insert(Bytes::copy_from_slice(name), log);
         Ok(())
@@ -214,15 +216,15 @@ impl Logs {
             && let Some(at) = log
                 .producers
                 .find(named)
-                .filter(|_| !mutants::on(Mutant::L02))
+                .filter(|_| !mutants::on(Mutant::D02))
         {
             return Ok(Outcome::Again(at));
         }
-        if log.is_sealed && !mutants::on(Mutant::L03) {
+        if log.is_sealed && !mutants::on(Mutant::D03) {
             return Err(Fault::Sealed);
         }
         let first = log.next;
-        if append.expected.is_some_and(|wanted| wanted != first) && !mutants::on(Mutant::L04) {
+        if append.expected.is_some_and(|wanted| wanted != first) && !mutants::on(Mutant::D04) {
             return Err(Fault::Expected(first));
         }
         for fields in &append.entries {
@@ -247,7 +249,7 @@ fn trim(log: &mut Log, keep: Option<Keep>, applying: &mut Applying) -> u64 {
     let Some(keep) = keep else { return 0 };
     let first = log.first_then(keep);
     let gone = first - log.first;
-    if gone > 0 {
+    if gone > 0 && !mutants::on(Mutant::D09) {
         log.first = first;
         applying.effect(Effect::Trim(log.id, first));
     }

@@ -5,6 +5,7 @@ use imbl::{OrdMap, Vector};
 use rota_core::bytes::{Reader, put_bytes, take_bytes, take_list};
 
 use super::Position;
+use crate::mutants::{self, Mutant};
 
 /// So many names are known of each producer, and so many producers of each log: the ones that were used last.
 pub(super) const MOST_NAMES: usize = 128;
@@ -60,6 +61,13 @@ impl Producers {
     }
 
     pub(super) fn put(&self, out: &mut Vec<u8>) {
+        if mutants::on(Mutant::D12) {
+            return Self::default().put_all(out);
+        }
+        self.put_all(out);
+    }
+
+    fn put_all(&self, out: &mut Vec<u8>) {
         out.extend(self.uses.to_le_bytes());
         out.extend((self.of.len() as u32).to_le_bytes());
         for (producer, of) in &self.of {

@@ -44,11 +44,11 @@ impl Client<'_> {
                 number(heads.iter().flatten().count() as u64)
             }
             Read::Size => {
-                let look = |machine: &super::machine::LogMachine| machine.logs().len();
+                let look = |machine: &super::around::LogMachine| machine.logs().len();
                 number(self.server.way.orders.read(look).unwrap_or(0) as u64)
             }
             Read::Names(wanted) => {
-                let look = |machine: &super::machine::LogMachine| names(machine.logs(), wanted);
+                let look = |machine: &super::around::LogMachine| names(machine.logs(), wanted);
                 let found = self.server.way.orders.read(look);
                 found.unwrap_or_else(|| error("LOADING this process has not caught up"))
             }

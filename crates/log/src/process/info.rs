@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use bytes::Bytes;
 
-use super::machine::LogMachine;
+use super::around::LogMachine;
 use super::server::Server;
 
 const SECTIONS: [&str; 6] = [

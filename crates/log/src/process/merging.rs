@@ -81,7 +81,7 @@ impl Client<'_> {
                     .iter()
                     .enumerate()
                     .filter(|(_, head)| !head.is_empty());
-                let next = match mutants::on(Mutant::L08) {
+                let next = match mutants::on(Mutant::D08) {
                     true => next.map(|(at, _)| at).next(),
                     false => next.min_by_key(|(_, head)| head.place()).map(|(at, _)| at),
                 };

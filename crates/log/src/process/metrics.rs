@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use rota_front::metrics::Text;
 use rota_replica::Replica;
 
-use super::machine::LogMachine;
+use super::around::LogMachine;
 use super::server::Server;
 
 /// Whom it tells of.

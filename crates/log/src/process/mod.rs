@@ -1,10 +1,10 @@
 //! A process: a replica of all logs, its store, and its clients.
 
 mod answer;
+mod around;
 mod client;
 mod door;
 mod info;
-mod machine;
 mod merging;
 mod metrics;
 mod names;

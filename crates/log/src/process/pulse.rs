@@ -14,7 +14,7 @@ use rota_multiring::Rank;
 use rota_replica::{Given, Orders, Ready};
 use rota_storage::acceptor::FileDir;
 
-use super::machine::LogMachine;
+use super::around::LogMachine;
 use super::source::Source;
 use super::way::marker;
 use crate::machine::{Batch, Keep, Log, Operation, Pack};

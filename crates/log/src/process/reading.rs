@@ -28,14 +28,14 @@ pub(super) enum ReadFailed {
 impl Server {
     /// A log as it is here; none: it is not there.
     pub(super) fn head(&self, log: &[u8]) -> Option<Log> {
-        let look = |machine: &super::machine::LogMachine| machine.logs().get(log).cloned();
+        let look = |machine: &super::around::LogMachine| machine.logs().get(log).cloned();
         self.way.orders.read(look).flatten()
     }
 
     /// Several of them, at one place of the order.
     pub(super) fn heads<'a>(&self, logs: impl Iterator<Item = &'a Bytes>) -> Vec<Option<Log>> {
         let names: Vec<&Bytes> = logs.collect();
-        let look = |machine: &super::machine::LogMachine| {
+        let look = |machine: &super::around::LogMachine| {
             let of = |name: &&Bytes| machine.logs().get(name).cloned();
             names.iter().map(of).collect()
         };

@@ -18,9 +18,9 @@ use rota_net::KeyRing;
 use rota_replica::{Ready, Replica, ReplicaStatus};
 use rota_storage::acceptor::FileDir;
 
+use super::around::{LogMachine, Neighbours};
 use super::client::serve;
 use super::door::{Door, Room};
-use super::machine::LogMachine;
 use super::metrics::Of;
 use super::pulse::{Looked, Pulse};
 use super::server::Server;
@@ -96,9 +96,11 @@ impl LogProcess {
         let door = begins.door(&store)?;
         let source = Arc::new(begins.source()?);
         let waiters = Waiters::default();
-        let tells = (waiters.clone(), Arc::clone(&source));
-        let tails = config.directory(node).join("tails");
-        let machine = LogMachine::new(Arc::clone(&store), tells, tails);
+        let neighbours = Neighbours {
+            waiters: waiters.clone(),
+            source: Arc::clone(&source),
+        };
+        let machine = LogMachine::new(Arc::clone(&store), Box::new(neighbours));
         let replica = Replica::start(&config.replica(node), machine);
         let replica = Arc::new(replica.map_err(StartError::Replica)?);
         let ready = Arc::new(Ready::new(replica.orders()));

@@ -12,13 +12,15 @@ use std::sync::Mutex;
 
 use rota_storage::acceptor::{Access, LogDisk, LogFile as _};
 
-use super::{Inner, lock};
+use super::{Inner, Store, Tails, lock};
 
 const FLOORS: &str = "floors";
 const NEW_FLOORS: &str = "floors.new";
 const FLOORS_MAGIC: &[u8; 8] = b"ROTAFLOR";
 const STORE: &str = "store";
 const NEW_STORE: &str = "store.new";
+const TAILS: &str = "tails";
+const NEW_TAILS: &str = "tails.new";
 const STORE_MAGIC: &[u8; 8] = b"ROTALSTO";
 const LEAST_SPARE: usize = 16 << 10;
 
@@ -144,6 +146,33 @@ impl<D: LogDisk> Inner<D> {
         }
         let file = lock(&self.disk).open(NEW_FLOORS, Access::Create)?;
         file.write_at(0, &vec![0; wanted])
+    }
+}
+
+impl<D: LogDisk + 'static> Store<D> {
+    /// Keeps tails that are in no state of this replica's own, so that it need not look through all records after a restart.
+    ///
+    /// # Errors
+    /// The system's own: without them it does look.
+    pub fn keep_tails(&self, tails: &Tails) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        tails.encode(&mut bytes);
+        let disk = lock(&self.inner.disk);
+        let file = disk.open(NEW_TAILS, Access::Create)?;
+        file.write_at(0, &bytes)?;
+        file.sync()?;
+        disk.rename(NEW_TAILS, TAILS)?;
+        disk.sync_names()
+    }
+
+    /// What was kept last, if it is there and sound.
+    pub fn kept_tails(&self) -> Option<Tails> {
+        let disk = lock(&self.inner.disk);
+        let file = disk.open(TAILS, Access::Read).ok()?;
+        let mut bytes = vec![0; usize::try_from(file.bytes().ok()?).ok()?];
+        let read = file.read_at(0, &mut bytes).ok()?;
+        bytes.truncate(read);
+        Tails::decode(&bytes)
     }
 }
 

@@ -1,34 +1,44 @@
-//! The logs as a replicated state machine: entries go to the store, and a state refers to them.
+//! The logs as a replicated state machine ([`rota_replica::Machine`]): entries go to the store, and a state refers to them.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, Write as _};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use rota_core::bytes::{Reader, put_bytes, take_bytes};
 use rota_replica::{Command, Frozen, Machine};
-use rota_storage::acceptor::FileDir;
+use rota_storage::acceptor::LogDisk;
 
-use super::lock;
-use super::source::Source;
-use super::waiters::Waiters;
 use crate::machine::{Effect, Logs};
 use crate::mutants::{self, Mutant};
 use crate::store::{Mark, Store, Tails};
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// So many states are kept beside the newest one, at most.
 const KEPT: usize = 3;
 
 /// See the module's page.
-pub(super) struct LogMachine {
+pub struct Replicated<D: LogDisk + 'static> {
     logs: Logs,
-    store: Arc<Store<FileDir>>,
-    waiters: Waiters,
-    source: Arc<Source>,
+    store: Arc<Store<D>>,
+    around: Box<dyn Around<D>>,
+    /// Which states were written.
     written: Arc<Mutex<Written>>,
-    /// Where the tails are written that no state has.
-    tails: PathBuf,
+}
+
+/// What is around a replica.
+pub trait Around<D: LogDisk + 'static>: Send {
+    /// These logs have changed, by their names; none: all may have.
+    fn changed(&self, logs: Option<&[Bytes]>);
+
+    /// Gets all that the store does not have from other replicas, however long that takes.
+    ///
+    /// # Errors
+    /// The disk's, or it is to stop.
+    fn get_all(&self, store: &Store<D>) -> io::Result<()>;
 }
 
 /// What was written.
@@ -41,36 +51,32 @@ struct Written {
 }
 
 /// A state that does not change any more.
-pub(super) struct Kept {
+pub struct Kept<D: LogDisk + 'static> {
     logs: Logs,
     mark: Mark,
-    store: Arc<Store<FileDir>>,
+    store: Arc<Store<D>>,
     written: Arc<Mutex<Written>>,
 }
 
-impl LogMachine {
-    pub(super) fn new(
-        store: Arc<Store<FileDir>>,
-        (waiters, source): (Waiters, Arc<Source>),
-        tails: PathBuf,
-    ) -> Self {
+impl<D: LogDisk + 'static> Replicated<D> {
+    /// Without any log.
+    pub fn new(store: Arc<Store<D>>, around: Box<dyn Around<D>>) -> Self {
         Self {
-            tails,
             logs: Logs::default(),
             store,
-            waiters,
-            source,
+            around,
             written: Arc::default(),
         }
     }
 
-    pub(super) const fn logs(&self) -> &Logs {
+    /// The logs, but for their entries.
+    pub const fn logs(&self) -> &Logs {
         &self.logs
     }
 }
 
-impl Machine for LogMachine {
-    type Frozen = Kept;
+impl<D: LogDisk + 'static> Machine for Replicated<D> {
+    type Frozen = Kept<D>;
 
     fn apply(&mut self, command: Command<'_>) -> Vec<u8> {
         let Some(applied) = self.logs.apply(command.place, command.bytes) else {
@@ -87,11 +93,11 @@ impl Machine for LogMachine {
                 Effect::Delete(log) => self.store.delete(log),
             }
         }
-        self.waiters.wake(&applied.changed);
+        self.around.changed(Some(&applied.changed));
         applied.answers
     }
 
-    fn freeze(&mut self) -> Kept {
+    fn freeze(&mut self) -> Kept<D> {
         Kept {
             logs: self.logs.clone(),
             mark: self.store.mark(),
@@ -118,7 +124,7 @@ impl Machine for LogMachine {
             ..Written::default()
         };
         self.logs = logs;
-        self.waiters.wake_all();
+        self.around.changed(None);
         if is_own {
             if !missing.is_empty() {
                 // The state has been told as this replica's own: what was lost since is got meanwhile.
@@ -131,33 +137,21 @@ impl Machine for LogMachine {
             return Ok(());
         }
         // Others may forget what this replica says that it has.
-        if !mutants::on(Mutant::L07) {
-            self.source.get_all(&self.store)?;
+        if !mutants::on(Mutant::D07) {
+            self.around.get_all(&self.store)?;
         }
         let tails = self.store.sync(self.store.mark())?;
-        self.keep_tails(&tails)?;
+        self.store.keep_tails(&tails)?;
         lock(&self.written).tails = Some(tails);
         Ok(())
     }
 }
 
-impl LogMachine {
+impl<D: LogDisk + 'static> Replicated<D> {
     /// The newest that are known of this store.
     fn known_tails(&self) -> Option<Tails> {
         let known = lock(&self.written).tails.clone();
-        let read = || Tails::decode(&std::fs::read(&self.tails).ok()?);
-        known.or_else(read)
-    }
-
-    /// After a restart it need not look through all entries again. If this is lost, it does.
-    fn keep_tails(&self, tails: &Tails) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        tails.encode(&mut bytes);
-        let new = self.tails.with_extension("new");
-        let mut file = File::create(&new)?;
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&new, &self.tails)
+        known.or_else(|| self.store.kept_tails())
     }
 }
 
@@ -170,7 +164,7 @@ fn decode(bytes: &[u8]) -> Option<(Logs, Tails)> {
     (is_all && logs.0.is_empty()).then_some((decoded, Tails::decode(tails)?))
 }
 
-impl Frozen for Kept {
+impl<D: LogDisk + 'static> Frozen for Kept<D> {
     fn write(self, out: &mut dyn io::Write) -> io::Result<()> {
         let tails = self.store.sync(self.mark)?;
         let (mut logs, mut of) = (Vec::new(), Vec::new());
