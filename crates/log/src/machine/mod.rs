@@ -8,7 +8,7 @@ mod outcome;
 mod producers;
 mod state;
 
-pub use apply::{Applied, Effect};
+pub use apply::{Applied, Effect, encode_entry};
 pub use log::{Limits, Log};
 pub use operation::{Append, Batch, Keep, Operation, Pack};
 pub use outcome::{Answer, Fault, Outcome};
