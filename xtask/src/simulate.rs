@@ -38,10 +38,10 @@ const ENGINES: [(&str, u64); 6] = [
 ];
 
 /// The packages that can be broken, so that they can be.
-pub const BROKEN: &str = "-p rota-core -p rota-ring -p rota-views -p rota-paxos -p rota-sim -p rota-multiring -p rota-kv --features rota-core/mutants,rota-ring/mutants,rota-views/mutants,rota-paxos/mutants,rota-sim/mutants,rota-multiring/mutants,rota-kv/mutants";
+pub const BROKEN: &str = "-p rota-core -p rota-ring -p rota-views -p rota-paxos -p rota-sim -p rota-multiring -p rota-kv -p rota-log --features rota-core/mutants,rota-ring/mutants,rota-views/mutants,rota-paxos/mutants,rota-sim/mutants,rota-multiring/mutants,rota-kv/mutants,rota-log/mutants";
 
 /// Tests that break what they look after.
-const WITH_MUTANTS: [&str; 12] = [
+const WITH_MUTANTS: [&str; 14] = [
     "fastcast",
     "groups_model",
     "ill",
@@ -49,6 +49,8 @@ const WITH_MUTANTS: [&str; 12] = [
     "merging",
     "outlook",
     "paxos",
+    "replicas",
+    "serving",
     "settings",
     "shares_model",
     "together",

@@ -73,7 +73,7 @@ pub struct CreateOptions {
     #[arg(long, value_name = "BYTES")]
     bytes: Option<u64>,
     /// It keeps what is no older [default: all]
-    #[arg(long, value_name = "DURATION", value_parser = rota_bench::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = age)]
     age: Option<Duration>,
     /// Only if there is none
     #[arg(long)]
@@ -90,6 +90,25 @@ pub struct ListOptions {
     pattern: String,
     #[command(flatten)]
     at: Where,
+}
+
+/// How old something may get: `90s`, `15m`, `12h`, `7d`.
+fn age(text: &str) -> Result<Duration, String> {
+    let (number, unit) = text.split_at(text.len() - text.chars().last().map_or(0, char::len_utf8));
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return Err("write it like 90s, 15m, 12h or 7d".to_owned()),
+    };
+    let number: u64 = number
+        .parse()
+        .map_err(|_| "write it like 90s, 15m, 12h or 7d")?;
+    number
+        .checked_mul(seconds)
+        .map(Duration::from_secs)
+        .ok_or_else(|| "that is too long".to_owned())
 }
 
 impl AppendOptions {

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,18 +10,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rota_check::logs::{Log, Logs, judge};
-use rota_log::{LogConfig, ProcessSection};
+use rota_log::LogConfig;
 use rota_node::VoteStorage;
 use signal_hook::consts::SIGINT;
 
 use super::check::History;
 use super::load::{Clients, Kinds};
+use super::local::{Local, address};
 use super::replies::entries;
 use super::report::{Report, figures, longest_silence};
-use crate::demo::ports::free_range;
-use crate::demo::scratch::Scratch;
 use crate::say::{complain, print, print_json, tell};
-use crate::service::processes::{One, Processes, Service};
+use crate::service::processes::Processes;
 use crate::service::trouble::{Plan, Trouble};
 
 /// How often it is looked.
@@ -89,45 +87,21 @@ pub fn main(options: &DemoOptions) -> ExitCode {
 }
 
 fn run(options: &DemoOptions) -> Result<Report, String> {
-    let failed = |error: io::Error| format!("its signals or its directory: {error}");
     let stop = Arc::new(AtomicBool::new(false));
+    let failed = |error: io::Error| format!("its signals: {error}");
     signal_hook::flag::register(SIGINT, Arc::clone(&stop)).map_err(failed)?;
-    let scratch = Scratch::with_own_interrupt().map_err(failed)?;
     let of = (options.rings, options.processes);
-    let port = free_range(LogConfig::ports(of)).ok_or("there are not so many free ports")?;
-    let config = LogConfig::loopback(of, port, (scratch.path(), options.storage));
-    for name in ["votes", "logs"] {
-        fs::create_dir(scratch.path().join(name)).map_err(failed)?;
-    }
-    let file = scratch.path().join("rota.toml");
-    let text = config.to_toml().map_err(|error| error.to_string())?;
-    fs::write(&file, text).map_err(failed)?;
-    let one = |process: &ProcessSection| One {
-        address: local(process),
-        states: config.log.state_dir.join(format!("node-{}", process.node)),
-    };
-    let all = config.log.process.iter().map(one).collect();
-    let service = Service {
-        name: "log",
-        asks: &["DBSIZE"],
-        replicas: usize::from(options.processes),
-    };
-    let mut processes = Processes::start(service, file, all)?;
-    introduce(&config, of);
-    load(&mut processes, options, &stop)
+    let mut local = Local::start(of, options.storage)?;
+    introduce(&local.config, of);
+    load(&mut local.processes, options, &stop)
 }
-
-fn local(process: &ProcessSection) -> SocketAddr {
-    SocketAddr::from((Ipv4Addr::LOCALHOST, process.redis_port.unwrap_or_default()))
-}
-
 fn introduce(config: &LogConfig, (rings, processes): (u16, u16)) {
     tell(&format!(
         "logs {} on {rings} rings and {processes} processes. Clients of Redis' streams connect to any of them:",
         LOGS.join(", ")
     ));
     for process in &config.log.process {
-        tell(&format!("  process {}: {}", process.node, local(process)));
+        tell(&format!("  process {}: {}", process.node, address(process)));
     }
 }
 

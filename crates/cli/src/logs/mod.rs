@@ -1,9 +1,11 @@
 //! `rota log`: shared logs.
 
 mod ask;
+mod bench;
 mod check;
 mod demo;
 mod load;
+mod local;
 mod read;
 mod replies;
 mod report;
@@ -83,6 +85,12 @@ pub enum Logs {
     #[command(after_help = "Example:\n  rota log status --config rota.toml\n\n\
         Exit status: 0 if all are well, 1 if not, 2 for wrong use.")]
     Status(Box<status::StatusOptions>),
+    /// Load logs, and measure it: figure 5 of Benz et al. 2014
+    #[command(
+        after_help = "Examples:\n  rota log bench --writers 200 --size 1000 --storage sync\n  rota log bench --writers 64 --tails 100 --rate 2000 --for 10s\n\n\
+        Without --connect it starts three processes on this host. Exit status: 0 if everything was answered well, 1 if not (the report is\nprinted all the same), 2 for wrong use."
+    )]
+    Bench(Box<bench::BenchOptions>),
     /// Check a history that clients have written: whether what the logs have explains it
     #[command(after_help = "Example:\n  rota log check history.json\n\n\
         The file is what `rota log demo --history` writes. Exit status: 0 if it is explained, 1 if not, 2 for a file that is no history.")]
@@ -103,6 +111,7 @@ pub fn main(logs: &Logs) -> ExitCode {
         Logs::Delete(options) => ask::delete(options),
         Logs::List(options) => ask::list(options),
         Logs::Status(options) => status::main(options),
+        Logs::Bench(options) => bench::main(options),
         Logs::Check(options) => check::main(options),
     }
 }

@@ -1,7 +1,9 @@
 //! What the commands of services have in common.
 
+pub mod connection;
 pub mod info;
 pub mod processes;
+pub mod processor;
 pub mod serve;
 pub mod talk;
 pub mod trouble;

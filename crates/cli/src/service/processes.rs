@@ -118,6 +118,11 @@ impl Processes {
         }
     }
 
+    /// Their numbers, of those that run.
+    pub fn ids(&self) -> Vec<u32> {
+        self.children.iter().flatten().map(Child::id).collect()
+    }
+
     /// What one answers.
     pub fn ask(&self, at: usize, commands: &[Vec<&str>]) -> Result<Vec<Reply>, String> {
         let address = self.all[at].address;

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use rota_core::random::Random;
 use rota_resp::Reply;
 
-use super::connection::{Connection, Route};
 use super::keys::Keys;
 use super::measured::Measured;
+use super::route::Route;
 use super::workload::{Work, Workload};
+use crate::service::connection::Connection;
 
 /// Before somebody connects again.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -1,11 +1,10 @@
 //! `rota kv bench`: YCSB's workloads, over Redis' protocol.
 
 mod client;
-mod connection;
 mod keys;
 mod measured;
-mod processor;
 mod report;
+mod route;
 mod workload;
 
 use std::cell::RefCell;
@@ -18,13 +17,13 @@ use tokio::runtime;
 use tokio::task::LocalSet;
 
 use self::client::{Client, Plan};
-use self::connection::Route;
 use self::keys::{Keys, MOST_KEYS};
 use self::measured::Measured;
-use self::processor::Processor;
 use self::report::Report;
+use self::route::Route;
 use self::workload::Workload;
 use crate::say::{complain, print, print_json, tell};
+use crate::service::processor::Processor;
 
 /// So many values are on their way of a client that fills.
 const FILLS: usize = 16;

@@ -7,7 +7,7 @@ use rota_log::mutants::{Mutant, set};
 use crate::replicas;
 
 #[test]
-fn broken_versions_are_found_out() {
+fn each_broken_version_is_found_out() {
     // One after the other: a broken version is the one of the whole process.
     for mutant in [
         Mutant::D01,

@@ -4,5 +4,7 @@ mod cluster;
 #[path = "../../../kv/tests/common/mod.rs"]
 mod common;
 mod disk;
+#[cfg(feature = "mutants")]
+mod mutants;
 mod readers;
 mod streams;

@@ -1,0 +1,70 @@
+//! Broken versions of a process are found out.
+
+use rota_log::mutants::{Mutant, set};
+use rota_resp::Reply;
+
+use crate::cluster::Cluster;
+use crate::common::Client;
+
+/// Whether a process ever tells less than another one has acknowledged.
+fn tells_what_is_old(clients: &mut [Client]) -> bool {
+    (1..=300).any(|number| {
+        let id = clients[0].say(&format!("XADD old * n {number}"));
+        assert_eq!(id, Reply::from(format!("{number}-0")));
+        clients[1].say("XLEN old") != Reply::Integer(number)
+    })
+}
+
+/// Whether entries of several logs are told out of order.
+fn tells_out_of_order(clients: &mut [Client]) -> bool {
+    for number in 0..20 {
+        clients[0].say(&format!("XADD {} * n {number}", ["x", "y"][number % 2]));
+    }
+    let Reply::Array(entries) = clients[0].say("XMERGE STREAMS x y 0 0") else {
+        panic!("there are some");
+    };
+    let value = |entry: &Reply| match entry {
+        Reply::Array(parts) => format!("{:?}", parts[2]),
+        other => panic!("{other:?}"),
+    };
+    let values: Vec<String> = entries.iter().map(value).collect();
+    let expected = |number: usize| format!("{:?}", Reply::from(number.to_string()));
+    values
+        .iter()
+        .enumerate()
+        .any(|(at, value)| !value.contains(&expected(at)))
+}
+
+/// Whether who waits is told nothing, though there is something.
+fn tells_nobody(clients: &mut [Client]) -> bool {
+    let (waits, writes) = clients.split_at_mut(1);
+    waits[0].send(&["XREAD", "BLOCK", "1500", "STREAMS", "w", "0"]);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    writes[0].say("XADD w * n 1");
+    let told = waits[0].hear();
+    writes[0].say("DEL w");
+    told == Reply::NullArray
+}
+
+#[test]
+fn each_broken_version_of_a_process_is_found_out() {
+    type Looks = fn(&mut [Client]) -> bool;
+    let versions: [(Mutant, Looks); 3] = [
+        (Mutant::D06, tells_what_is_old),
+        (Mutant::D08, tells_out_of_order),
+        (Mutant::D10, tells_nobody),
+    ];
+    for (mutant, is_wrong) in versions {
+        let directory = tempfile::tempdir().expect("a directory");
+        let cluster = Cluster::start((2, 3), 23_200, directory.path());
+        let mut clients: Vec<Client> = [1, 2].map(|number| cluster.client(number)).into();
+        set(Some(mutant));
+        let found = is_wrong(&mut clients);
+        set(None);
+        for log in ["old", "x", "y", "w"] {
+            clients[0].insist(&format!("DEL {log}"));
+        }
+        assert!(found, "{mutant:?} is not found out");
+        assert!(!is_wrong(&mut clients), "without it");
+    }
+}
