@@ -111,18 +111,8 @@ impl LogProcess {
             drawn()?,
             (config.patience(), Arc::clone(&is_full)),
         );
-        let server = Arc::new(Server {
-            guests: begins.guests()?,
-            way,
-            store: Arc::clone(&store),
-            source: Arc::clone(&source),
-            waiters,
-            others: config.log.process.len() - 1,
-            batches: AtomicU64::new(0),
-            unknown: AtomicU64::new(0),
-            told: AtomicU64::new(0),
-            told_bytes: AtomicU64::new(0),
-        });
+        let has = (Arc::clone(&store), Arc::clone(&source), waiters);
+        let server = Arc::new(begins.server(way, has)?);
         let pulse = Pulse::start(Looked {
             orders: replica.orders(),
             ready,
@@ -249,6 +239,25 @@ impl Begins<'_> {
         let sealer = sealer.map(|section| Sealer::open(&section.of(self.node)));
         let sealer = sealer.transpose().map_err(StartError::Seal)?;
         Ok(Arc::new(Guests::new(users, sealer, self.config.clients())))
+    }
+
+    fn server(
+        &self,
+        way: Way,
+        (store, source, waiters): (Arc<Store<FileDir>>, Arc<Source>, Waiters),
+    ) -> Result<Server, StartError> {
+        Ok(Server {
+            guests: self.guests()?,
+            way,
+            store,
+            source,
+            waiters,
+            others: self.config.log.process.len() - 1,
+            batches: AtomicU64::new(0),
+            unknown: AtomicU64::new(0),
+            told: AtomicU64::new(0),
+            told_bytes: AtomicU64::new(0),
+        })
     }
 
     fn metrics(
