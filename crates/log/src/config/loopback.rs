@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rota_node::rings::{LevelingName, RingSection};
+use rota_node::rings::RingSection;
 use rota_node::{NodeConfig, PaxosConfig, RingsConfig, VoteStorage};
 
 use super::{LogConfig, LogSection, ProcessSection};
@@ -26,11 +26,6 @@ impl LogConfig {
                 storage,
                 ..PaxosConfig::default()
             }),
-            // A log whose ring is busy does not wait for one that is not.
-            leveling: match rings {
-                1 => LevelingName::default(),
-                _ => LevelingName::Horizon,
-            },
             ..RingSection::default()
         };
         let first = base_port + offset(processes, rings);
