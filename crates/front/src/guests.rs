@@ -105,7 +105,9 @@ impl Guests {
             keep_alive(&stream);
             self.counted.clients.fetch_add(1, SeqCst);
             let (of, serve) = (Arc::clone(&self), Rc::clone(&serve));
+            let seat = Seat(Arc::clone(&self));
             drop(tokio::task::spawn_local(async move {
+                let _seat = seat;
                 let ended = match Stream::of(stream, of.sealer.as_ref()).await {
                     Ok(stream) => {
                         let number = of.counted.connections.fetch_add(1, SeqCst) + 1;
@@ -116,12 +118,20 @@ impl Guests {
                         Err(error)
                     }
                 };
-                of.counted.clients.fetch_sub(1, SeqCst);
                 if let Err(error) = ended {
                     tracing::debug!(%error, "a client is gone");
                 }
             }));
         }
+    }
+}
+
+/// A client is counted until this is dropped, also where its task panics.
+struct Seat(Arc<Guests>);
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.counted.clients.fetch_sub(1, SeqCst);
     }
 }
 

@@ -183,16 +183,11 @@ fn keys(table: &'static [Entry], name: &[u8], arguments: &[Bytes]) -> Reply {
     if !entry.takes(arguments.len() + 1) {
         return error("ERR Invalid number of arguments specified for command");
     }
-    let Ok(first @ 1..) = usize::try_from(entry.first) else {
-        return error("ERR The command has no key arguments");
-    };
-    let last = match usize::try_from(entry.last) {
-        Ok(last) => last,
-        Err(_) => arguments.len() + 1 - entry.last.unsigned_abs() as usize,
-    };
-    let keys = arguments[first - 1..last].iter();
-    let keys = keys.step_by(entry.step.max(1) as usize);
-    Reply::Array(keys.cloned().map(Reply::Bulk).collect())
+    let keys: Vec<Reply> = entry.keys(arguments).cloned().map(Reply::Bulk).collect();
+    match keys.is_empty() {
+        true => error("ERR The command has no key arguments"),
+        false => Reply::Array(keys),
+    }
 }
 
 /// `CONFIG GET`: what some clients ask for before they begin.

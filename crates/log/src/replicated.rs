@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use rota_core::bytes::{Reader, put_bytes, take_bytes};
+use rota_core::bytes::Reader;
 use rota_replica::{Command, Frozen, Machine};
 use rota_storage::acceptor::LogDisk;
 
@@ -27,6 +27,23 @@ pub struct Replicated<D: LogDisk + 'static> {
     around: Box<dyn Around<D>>,
     /// Which states were written.
     written: Arc<Mutex<Written>>,
+    view: View,
+}
+
+/// The logs as they were when the last command was done: to be looked at without waiting for the next.
+#[derive(Clone, Default, Debug)]
+pub struct View(Arc<Mutex<Logs>>);
+
+impl View {
+    /// A copy, which takes no time.
+    pub fn now(&self) -> Logs {
+        lock(&self.0).clone()
+    }
+
+    /// Looks at them.
+    pub fn look<T>(&self, look: impl FnOnce(&Logs) -> T) -> T {
+        look(&self.now())
+    }
 }
 
 /// What is around a replica.
@@ -66,7 +83,13 @@ impl<D: LogDisk + 'static> Replicated<D> {
             store,
             around,
             written: Arc::default(),
+            view: View::default(),
         }
+    }
+
+    /// A look at its logs, for as long as it is there.
+    pub fn view(&self) -> View {
+        self.view.clone()
     }
 
     /// The logs, but for their entries.
@@ -93,6 +116,7 @@ impl<D: LogDisk + 'static> Machine for Replicated<D> {
                 Effect::Delete(log) => self.store.delete(log),
             }
         }
+        *lock(&self.view.0) = self.logs.clone();
         self.around.changed(Some(&applied.changed));
         applied.answers
     }
@@ -124,6 +148,7 @@ impl<D: LogDisk + 'static> Machine for Replicated<D> {
             ..Written::default()
         };
         self.logs = logs;
+        *lock(&self.view.0) = self.logs.clone();
         self.around.changed(None);
         if is_own {
             if !missing.is_empty() {
@@ -155,10 +180,23 @@ impl<D: LogDisk + 'static> Replicated<D> {
     }
 }
 
+/// Bytes behind how many they are: a state may have more than 4 GiB.
+fn put(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend((bytes.len() as u64).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+fn take<'a>(bytes: &mut Reader<'a>) -> Option<&'a [u8]> {
+    let length = usize::try_from(bytes.u64()?).ok()?;
+    let (taken, rest) = bytes.0.split_at_checked(length)?;
+    bytes.0 = rest;
+    Some(taken)
+}
+
 fn decode(bytes: &[u8]) -> Option<(Logs, Tails)> {
     let mut bytes = Reader(bytes);
-    let mut logs = Reader(take_bytes(&mut bytes)?);
-    let tails = take_bytes(&mut bytes)?;
+    let mut logs = Reader(take(&mut bytes)?);
+    let tails = take(&mut bytes)?;
     let is_all = bytes.0.is_empty();
     let decoded = Logs::decode(&mut logs)?;
     (is_all && logs.0.is_empty()).then_some((decoded, Tails::decode(tails)?))
@@ -170,9 +208,9 @@ impl<D: LogDisk + 'static> Frozen for Kept<D> {
         let (mut logs, mut of) = (Vec::new(), Vec::new());
         self.logs.encode(&mut logs);
         tails.encode(&mut of);
-        let mut bytes = Vec::with_capacity(8 + logs.len() + of.len());
-        put_bytes(&mut bytes, &logs);
-        put_bytes(&mut bytes, &of);
+        let mut bytes = Vec::with_capacity(16 + logs.len() + of.len());
+        put(&mut bytes, &logs);
+        put(&mut bytes, &of);
         out.write_all(&bytes)?;
         let mut written = lock(&self.written);
         written.tails = Some(tails);

@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use rota_multiring::Place;
 
-use super::check::{name_within_limits, refusal, within_limits};
 use super::log::{Limits, Log};
 use super::operation::{Append, Batch, Keep, Operation, Pack};
 use super::outcome::{Answer, Fault, Outcome};
+use super::producers::{self, Known};
 use super::state::Logs;
-use super::{MOST_LOGS, Position};
+use super::{MOST_ENTRY_BYTES, MOST_LOGS, MOST_NAME_BYTES, Position};
 use crate::mutants::{self, Mutant};
 use crate::store::record::{Run, RunBuilder};
 
@@ -82,6 +82,20 @@ impl Applying {
         self.applied.effects.push(effect);
     }
 
+    /// How much there is, for [`Self::back_to`]. Nothing may be half finished.
+    const fn mark(&self) -> (u32, usize, usize) {
+        let applied = &self.applied;
+        (self.count, applied.effects.len(), applied.changed.len())
+    }
+
+    /// What came since is not done.
+    fn back_to(&mut self, (count, effects, changed): (u32, usize, usize)) {
+        self.building = None;
+        self.count = count;
+        self.applied.effects.truncate(effects);
+        self.applied.changed.truncate(changed);
+    }
+
     fn changed(&mut self, name: &[u8]) {
         let changed = &mut self.applied.changed;
         if changed.last().is_none_or(|last| last != name) {
@@ -123,11 +137,8 @@ impl Logs {
 
     fn batch(&mut self, batch: &Batch<'_>, applying: &mut Applying) -> Answer {
         self.stamp = self.stamp.max(batch.stamp);
-        if batch.is_atomic
-            && !mutants::on(Mutant::D01)
-            && let Some((which, fault)) = refusal(self, batch)
-        {
-            return Answer::Refused(which, fault);
+        if batch.is_atomic && !mutants::on(Mutant::D01) {
+            return self.atomic(batch, applying);
         }
         let operations = batch.operations.iter();
         let outcomes = operations.map(|operation| {
@@ -135,6 +146,24 @@ impl Logs {
                 .unwrap_or_else(Outcome::Fault)
         });
         Answer::Outcomes(outcomes.collect())
+    }
+
+    /// All of it is done, or nothing: a copy of what was before takes no time.
+    fn atomic(&mut self, batch: &Batch<'_>, applying: &mut Applying) -> Answer {
+        applying.finish();
+        let before = (self.clone(), applying.mark());
+        let mut outcomes = Vec::with_capacity(batch.operations.len());
+        for (at, operation) in batch.operations.iter().enumerate() {
+            match self.operation(operation, applying) {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(fault) => {
+                    *self = before.0;
+                    applying.back_to(before.1);
+                    return Answer::Refused(at as u32, fault);
+                }
+            }
+        }
+        Answer::Outcomes(outcomes)
     }
 
     fn make(&mut self, name: &[u8], limits: Limits) -> Result<(), Fault> {
@@ -170,12 +199,12 @@ impl Logs {
                     Outcome::Done
                 }
             },
-            Operation::Trim(name, keep) => match self.of.get_mut(*name) {
-                Some(log) => {
+            Operation::Trim(name, keep, id) => match self.of.get_mut(*name) {
+                Some(log) if id.is_none_or(|id| id == log.id) => {
                     log.changed = Some(place);
                     Outcome::Gone(trim(log, Some(*keep), applying))
                 }
-                None => Outcome::Gone(0),
+                Some(_) | None => Outcome::Gone(0),
             },
             Operation::Seal(name) => match self.of.get_mut(*name) {
                 Some(log) => {
@@ -212,13 +241,13 @@ impl Logs {
         let Some(log) = self.of.get_mut(append.log) else {
             return Ok(Outcome::Nothing);
         };
-        if let Some(named) = append.producer
-            && let Some(at) = log
-                .producers
-                .find(named)
-                .filter(|_| !mutants::on(Mutant::D02))
-        {
-            return Ok(Outcome::Again(at));
+        let known = append
+            .producer
+            .map_or(Known::Nothing, |named| log.producers.find(named));
+        match known {
+            Known::At(at) if !mutants::on(Mutant::D02) => return Ok(Outcome::Again(at)),
+            Known::Forgotten => return Err(Fault::Forgotten),
+            Known::At(_) | Known::Nothing => {}
         }
         if log.is_sealed && !mutants::on(Mutant::D03) {
             return Err(Fault::Sealed);
@@ -254,4 +283,23 @@ fn trim(log: &mut Log, keep: Option<Keep>, applying: &mut Applying) -> u64 {
         applying.effect(Effect::Trim(log.id, first));
     }
     gone
+}
+
+fn name_within_limits(name: &[u8]) -> Result<(), Fault> {
+    match name.len() <= MOST_NAME_BYTES {
+        true => Ok(()),
+        false => Err(Fault::TooLarge),
+    }
+}
+
+fn within_limits(append: &Append<'_>) -> Result<(), Fault> {
+    name_within_limits(append.log)?;
+    let is_large = |entry: &&[u8]| entry.len() > MOST_ENTRY_BYTES;
+    let is_long = |name: &[u8]| name.len() > producers::MOST_BYTES;
+    let named = append.producer;
+    let is_named_long = named.is_some_and(|(of, name)| is_long(of) || is_long(name));
+    match append.entries.iter().any(is_large) || is_named_long {
+        true => Err(Fault::TooLarge),
+        false => Ok(()),
+    }
 }

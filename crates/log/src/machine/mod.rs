@@ -1,7 +1,6 @@
 //! What a service's logs are, and what commands do to them: without I/O. Every replica that applies the same commands has the same logs.
 
 mod apply;
-mod check;
 mod log;
 mod operation;
 mod outcome;

@@ -38,8 +38,8 @@ pub enum Operation<'a> {
     Append(Append<'a>),
     /// The log is there then, with these limits. `true`: only if it was not there before.
     Make(&'a [u8], Limits, bool),
-    /// Old entries go.
-    Trim(&'a [u8], Keep),
+    /// Old entries go; if a number is given, only if that is still the log's: the name may be of another one by now.
+    Trim(&'a [u8], Keep, Option<u64>),
     /// Nothing is appended any more.
     Seal(&'a [u8]),
     /// It is not there any more.
@@ -144,7 +144,7 @@ impl<'a> Operation<'a> {
     pub const fn log(&self) -> &'a [u8] {
         match self {
             Self::Append(append) => append.log,
-            Self::Make(log, ..) | Self::Trim(log, _) | Self::Seal(log) | Self::Delete(log) => log,
+            Self::Make(log, ..) | Self::Trim(log, ..) | Self::Seal(log) | Self::Delete(log) => log,
         }
     }
 
@@ -160,10 +160,11 @@ impl<'a> Operation<'a> {
                 limits.put(out);
                 out.push(u8::from(*is_new));
             }
-            Self::Trim(log, keep) => {
+            Self::Trim(log, keep, id) => {
                 out.push(TRIM);
                 put_bytes(out, log);
                 Keep::put(Some(*keep), out);
+                put_number(out, *id);
             }
             Self::Seal(log) => {
                 out.push(SEAL);
@@ -180,7 +181,7 @@ impl<'a> Operation<'a> {
         Some(match bytes.byte()? {
             APPEND => Self::Append(Append::take(bytes)?),
             MAKE => Self::Make(take_bytes(bytes)?, Limits::take(bytes)?, bytes.flag()?),
-            TRIM => Self::Trim(take_bytes(bytes)?, Keep::take(bytes)??),
+            TRIM => Self::Trim(take_bytes(bytes)?, Keep::take(bytes)??, take_number(bytes)?),
             SEAL => Self::Seal(take_bytes(bytes)?),
             DELETE => Self::Delete(take_bytes(bytes)?),
             _ => return None,

@@ -15,6 +15,8 @@ pub enum Fault {
     TooMany,
     /// An entry, or a name, is too large.
     TooLarge,
+    /// The producer has appended by later names since, and it is not known any more whether by this one.
+    Forgotten,
 }
 
 /// What became of an operation.
@@ -52,6 +54,7 @@ impl Fault {
             Self::Expected(next) => (1, next),
             Self::TooMany => (2, 0),
             Self::TooLarge => (3, 0),
+            Self::Forgotten => (4, 0),
         }
     }
 
@@ -61,6 +64,7 @@ impl Fault {
             1 => Self::Expected(number),
             2 => Self::TooMany,
             3 => Self::TooLarge,
+            4 => Self::Forgotten,
             _ => return None,
         })
     }

@@ -1,4 +1,7 @@
 //! Who has appended what to a log of late: so that what is asked for again is not appended again.
+//!
+//! Names that are numbers are safe however long ago they were used, as long as a producer counts upwards: of those that are forgotten the greatest is
+//! known, and what is not greater is refused.
 
 use bytes::Bytes;
 use imbl::{OrdMap, Vector};
@@ -7,16 +10,31 @@ use rota_core::bytes::{Reader, put_bytes, take_bytes, take_list};
 use super::Position;
 use crate::mutants::{self, Mutant};
 
-/// So many names are known of each producer, and so many producers of each log: the ones that were used last.
-pub(super) const MOST_NAMES: usize = 128;
+/// So many names are known of each producer: those that were used last.
+pub(super) const MOST_NAMES: usize = 1_024;
+/// So many producers are known of a log, and so many names of all of them: a producer that was used long ago is forgotten for others.
 pub(super) const MOST_PRODUCERS: usize = 1_024;
+const MOST_ALL: u64 = 131_072;
 /// The name of a producer, or of what it has appended, has so many bytes at most.
 pub(super) const MOST_BYTES: usize = 128;
+
+/// What is known of a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Known {
+    /// It was not used.
+    Nothing,
+    /// What was appended by it begins there.
+    At(Position),
+    /// It may have been used.
+    Forgotten,
+}
 
 #[derive(Clone, PartialEq, Default, Debug)]
 struct Producer {
     /// When it was used last.
     used: u64,
+    /// The greatest number among the names that are forgotten.
+    forgotten: Option<u64>,
     /// What it has appended: its names, the oldest first, and where that is.
     names: Vector<(Bytes, Position)>,
 }
@@ -28,15 +46,29 @@ pub(super) struct Producers {
     /// The one that was used longest ago first.
     by_use: OrdMap<u64, Bytes>,
     uses: u64,
+    /// Names of all of them.
+    names: u64,
+}
+
+/// A name that is a number, as it would be written.
+fn number(name: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(name).ok()?;
+    let number: u64 = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
 }
 
 impl Producers {
-    /// Where the first entry of this is, if it was appended.
-    pub(super) fn find(&self, (producer, name): (&[u8], &[u8])) -> Option<Position> {
-        let names = &self.of.get(producer)?.names;
+    pub(super) fn find(&self, (producer, name): (&[u8], &[u8])) -> Known {
+        let Some(of) = self.of.get(producer) else {
+            return Known::Nothing;
+        };
         // Whoever asks again asks for what it has asked for last.
-        let found = names.iter().rev().find(|(known, _)| known == name);
-        found.map(|(_, position)| *position)
+        let found = of.names.iter().rev().find(|(known, _)| known == name);
+        match (found, number(name), of.forgotten) {
+            (Some((_, at)), ..) => Known::At(*at),
+            (None, Some(number), Some(forgotten)) if number <= forgotten => Known::Forgotten,
+            _ => Known::Nothing,
+        }
     }
 
     /// It is appended there.
@@ -47,16 +79,27 @@ impl Producers {
         self.by_use.remove(&of.used);
         of.used = self.uses;
         of.names.push_back((Bytes::copy_from_slice(name), at));
-        if of.names.len() > MOST_NAMES {
-            of.names.pop_front();
+        self.names += 1;
+        if of.names.len() > MOST_NAMES
+            && let Some((oldest, _)) = of.names.pop_front()
+        {
+            self.names -= 1;
+            of.forgotten = of.forgotten.max(number(&oldest));
         }
         self.by_use.insert(of.used, key.clone());
         self.of.insert(key, of);
-        if self.of.len() > MOST_PRODUCERS
-            && let (Some((_, oldest)), rest) = self.by_use.without_min_with_key()
-        {
-            self.of.remove(&oldest);
+        self.forget();
+    }
+
+    /// There is room for those that were used last.
+    fn forget(&mut self) {
+        while self.of.len() > 1 && (self.of.len() > MOST_PRODUCERS || self.names > MOST_ALL) {
+            let (Some((_, oldest)), rest) = self.by_use.without_min_with_key() else {
+                return;
+            };
             self.by_use = rest;
+            let gone = self.of.remove(&oldest);
+            self.names -= gone.map_or(0, |gone| gone.names.len() as u64);
         }
     }
 
@@ -73,6 +116,8 @@ impl Producers {
         for (producer, of) in &self.of {
             put_bytes(out, producer);
             out.extend(of.used.to_le_bytes());
+            out.push(u8::from(of.forgotten.is_some()));
+            out.extend(of.forgotten.unwrap_or(0).to_le_bytes());
             out.extend((of.names.len() as u32).to_le_bytes());
             for (name, at) in &of.names {
                 put_bytes(out, name);
@@ -86,17 +131,29 @@ impl Producers {
         let all = take_list(bytes, |bytes| {
             let producer = Bytes::copy_from_slice(take_bytes(bytes)?);
             let used = bytes.u64()?;
+            let (is_there, number) = (bytes.flag()?, bytes.u64()?);
             let names = take_list(bytes, |bytes| {
                 let name = Bytes::copy_from_slice(take_bytes(bytes)?);
                 Some((name, bytes.u64()?))
             });
-            let names = names?.into_iter().collect();
-            Some((producer, Producer { used, names }))
+            let of = Producer {
+                used,
+                forgotten: is_there.then_some(number),
+                names: names?.into_iter().collect(),
+            };
+            Some((producer, of))
         })?;
         let by_use = all.iter().map(|(name, of)| (of.used, name.clone()));
         let by_use: OrdMap<u64, Bytes> = by_use.collect();
         let of: OrdMap<Bytes, Producer> = all.into_iter().collect();
-        (of.len() == by_use.len()).then_some(Self { of, by_use, uses })
+        let names = of.values().map(|of| of.names.len() as u64).sum();
+        let producers = Self {
+            of,
+            by_use,
+            uses,
+            names,
+        };
+        (producers.of.len() == producers.by_use.len()).then_some(producers)
     }
 }
 
@@ -105,32 +162,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_last_is_known_and_a_state_is_read_as_it_was_written() {
+    fn what_was_used_last_is_known_and_numbers_are_never_taken_twice() {
         let mut producers = Producers::default();
-        for number in 0..2_000_u32 {
-            let name = (number / 2).to_le_bytes();
-            let number_bytes = number.to_le_bytes();
-            let of = match number % 2 {
-                0 => &number_bytes[..],
-                _ => b"often",
-            };
-            producers.note((of, &name), u64::from(number) + 1);
+        for number in 0..4_000_u64 {
+            producers.note((b"often", number.to_string().as_bytes()), number + 1);
         }
-        let is_known = |of: &[u8], number: u32| producers.find((of, &number.to_le_bytes()));
-        assert_eq!(is_known(b"often", 999), Some(2_000));
-        assert_eq!(
-            is_known(b"often", 1_000 - MOST_NAMES as u32),
-            Some(2_000 - 2 * MOST_NAMES as u64 + 2)
-        );
-        assert_eq!(is_known(b"often", 999 - MOST_NAMES as u32), None);
-        assert_eq!(is_known(&1_998_u32.to_le_bytes(), 999), Some(1_999));
+        let is = |producers: &Producers, number: u64| {
+            producers.find((b"often", number.to_string().as_bytes()))
+        };
+        assert_eq!(is(&producers, 3_999), Known::At(4_000));
+        let oldest = 4_000 - MOST_NAMES as u64;
+        assert_eq!(is(&producers, oldest), Known::At(oldest + 1));
+        assert_eq!(is(&producers, oldest - 1), Known::Forgotten);
+        assert_eq!(is(&producers, 4_000), Known::Nothing);
+        assert_eq!(producers.find((b"often", b"word")), Known::Nothing);
+        assert_eq!(producers.find((b"other", b"1")), Known::Nothing);
         let mut many = producers.clone();
-        for number in 2_000..4_000_u32 {
-            many.note((&number.to_le_bytes(), b""), 1);
+        for number in 0..2_000_u32 {
+            many.note((&number.to_le_bytes(), b"x"), 1);
         }
-        assert_eq!(many.find((b"often", &999_u32.to_le_bytes())), None);
+        assert_eq!(is(&many, 3_999), Known::Nothing);
         assert_eq!(many.of.len(), MOST_PRODUCERS);
-        for of in [producers, many] {
+        let mut full = producers.clone();
+        for producer in 0..200_u64 {
+            for name in 0..1_000_u64 {
+                full.note((&producer.to_le_bytes(), &name.to_le_bytes()), 1);
+            }
+        }
+        assert!(full.names <= MOST_ALL && full.names > MOST_ALL - 2 * MOST_NAMES as u64);
+        for of in [producers, many, full] {
             let mut bytes = Vec::new();
             of.put(&mut bytes);
             let mut reader = Reader(&bytes);

@@ -48,6 +48,11 @@ impl Logs {
         self.of.is_empty()
     }
 
+    /// There was a log with this number, and it is not there any more.
+    pub fn is_gone(&self, id: u64) -> bool {
+        (1..=self.last_id).contains(&id) && self.of.values().all(|log| log.id != id)
+    }
+
     /// The time as it is in the logs, in milliseconds since 1970.
     pub const fn stamp(&self) -> u64 {
         self.stamp

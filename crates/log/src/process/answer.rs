@@ -10,7 +10,7 @@ use super::client::Client;
 use super::names::names;
 use super::reading::ReadFailed;
 use super::streams::Part;
-use crate::machine::{Log, Position};
+use crate::machine::{Log, Logs, Position};
 use crate::redis::{Read, id_of};
 
 fn no_key() -> Reply {
@@ -43,15 +43,8 @@ impl Client<'_> {
                 let heads = self.server.heads(logs.iter());
                 number(heads.iter().flatten().count() as u64)
             }
-            Read::Size => {
-                let look = |machine: &super::around::LogMachine| machine.logs().len();
-                number(self.server.way.orders.read(look).unwrap_or(0) as u64)
-            }
-            Read::Names(wanted) => {
-                let look = |machine: &super::around::LogMachine| names(machine.logs(), wanted);
-                let found = self.server.way.orders.read(look);
-                found.unwrap_or_else(|| error("LOADING this process has not caught up"))
-            }
+            Read::Size => number(self.server.view.look(Logs::len) as u64),
+            Read::Names(wanted) => names(&self.server.view.now(), wanted),
             Read::Foreign(name, log) => match head(log) {
                 Some(_) => {
                     error("WRONGTYPE Operation against a key holding the wrong kind of value")

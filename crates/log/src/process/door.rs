@@ -14,6 +14,8 @@ use rota_storage::acceptor::FileDir;
 
 use super::lock;
 use super::source::{Ask, MOST_BYTES, Told};
+use crate::machine::Position;
+use crate::replicated::View;
 use crate::store::{ReadError, Store};
 
 /// How often it is looked whether somebody comes.
@@ -30,6 +32,10 @@ pub(super) struct Room {
     /// Who may come.
     pub(super) others: BTreeSet<NodeId>,
     pub(super) store: Arc<Store<FileDir>>,
+    /// The rings of this process.
+    pub(super) rings: Vec<u16>,
+    /// The logs, once the replica has begun.
+    pub(super) view: View,
     pub(super) stop: AtomicBool,
 }
 
@@ -114,10 +120,15 @@ impl Room {
     }
 
     fn told(&self, ask: &Ask) -> Told {
+        if *ask == Ask::CONFIGURATION {
+            return Told::Configuration(self.rings.clone());
+        }
         let most = ask.most.min(MOST_BYTES) as usize;
         match self.store.read(ask.log, ask.from, ask.to, most) {
             Ok(run) => Told::Run(run.into_bytes()),
             Err(ReadError::Trimmed { first }) => Told::Trimmed(first),
+            // What was deleted is forgotten by the store after some states.
+            Err(_) if self.view.look(|logs| logs.is_gone(ask.log)) => Told::Trimmed(Position::MAX),
             Err(_) => Told::Nothing,
         }
     }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use bytes::Bytes;
 
-use super::around::LogMachine;
 use super::server::Server;
+use crate::machine::Logs;
 
 const SECTIONS: [&str; 6] = [
     "server",
@@ -82,8 +82,7 @@ fn of(server: &Server, section: &str) -> Vec<(&'static str, String)> {
 
 fn rota(server: &Server) -> Vec<(&'static str, String)> {
     let status = server.store.status();
-    let look = |machine: &LogMachine| machine.logs().len();
-    let logs = server.way.orders.read(look).unwrap_or(0);
+    let logs = server.view.look(Logs::len);
     let flag = |flag: bool| u8::from(flag).to_string();
     vec![
         ("open", flag(server.way.ready.is_open())),

@@ -1,6 +1,7 @@
 //! Several logs are told as one, in the order of everything.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 
 use bytes::Bytes;
@@ -8,6 +9,7 @@ use rota_multiring::Place;
 use rota_resp::Reply;
 
 use super::client::Client;
+use super::reading::READ_BYTES;
 use super::streams::{Part, lost};
 use crate::mutants::{self, Mutant};
 use crate::redis::Streams;
@@ -15,6 +17,8 @@ use crate::store::{RecordRef, Run};
 
 /// So many entries are told at most if nobody says how many.
 const MERGED: u64 = 1_000;
+/// So much of all logs together is read before it is told.
+const MOST_BYTES: usize = 4 << 20;
 
 /// A log as it is merged with others.
 struct Merging {
@@ -43,8 +47,10 @@ impl Merging {
         self.part.from = run.next();
     }
 
-    fn place(&self) -> Option<Place> {
-        self.waiting.front().map(|(place, _)| *place)
+    /// Where the next entry stands.
+    fn key(&self) -> Option<Place> {
+        let next = self.waiting.front().map(|(place, _)| *place);
+        next.filter(|_| !mutants::on(Mutant::D08))
     }
 
     fn take(&mut self) -> Option<(Place, Bytes)> {
@@ -67,34 +73,39 @@ impl Client<'_> {
         }
         self.head(b'*', left);
         let mut heads: Vec<Merging> = parts.iter().map(|part| Merging::new(*part)).collect();
-        while left > 0 {
-            for head in &mut heads {
-                if head.is_empty() && head.part.len() > 0 {
-                    let of = (head.part.from, head.part.to);
-                    let run = self.server.entries(head.part.log, of).await;
-                    head.refill(&run.map_err(lost)?);
-                }
+        // All together take no more than so much.
+        let most = (MOST_BYTES / parts.len().max(1)).clamp(1, READ_BYTES);
+        let mut next: BinaryHeap<Reverse<(Option<Place>, usize)>> = BinaryHeap::new();
+        for (at, head) in heads.iter_mut().enumerate() {
+            if self.refill(head, most).await? {
+                next.push(Reverse((head.key(), at)));
             }
-            // Until one of them has to be read on.
-            while left > 0 {
-                let next = heads
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, head)| !head.is_empty());
-                let next = match mutants::on(Mutant::D08) {
-                    true => next.map(|(at, _)| at).next(),
-                    false => next.min_by_key(|(_, head)| head.place()).map(|(at, _)| at),
-                };
-                let Some(next) = next else { break };
-                self.tell_one(&streams.of[next].0, &mut heads[next]);
-                left -= 1;
-                if heads[next].is_empty() {
-                    break;
-                }
+        }
+        while left > 0 {
+            let Some(Reverse((_, at))) = next.pop() else {
+                break;
+            };
+            self.tell_one(&streams.of[at].0, &mut heads[at]);
+            left -= 1;
+            if !heads[at].is_empty() || self.refill(&mut heads[at], most).await? {
+                next.push(Reverse((heads[at].key(), at)));
             }
             self.make_room().await?;
         }
         Ok(())
+    }
+
+    /// Reads more where all was told. `false`: there is no more.
+    async fn refill(&self, head: &mut Merging, most: usize) -> io::Result<bool> {
+        if head.part.len() == 0 {
+            return Ok(false);
+        }
+        let of = (head.part.from, head.part.to);
+        let run = self.server.some_entries(head.part.log, of, most).await;
+        head.refill(&run.map_err(lost)?);
+        // Others have their turn.
+        tokio::task::yield_now().await;
+        Ok(true)
     }
 
     fn tell_one(&mut self, log: &Bytes, head: &mut Merging) {

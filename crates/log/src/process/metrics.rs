@@ -8,6 +8,7 @@ use rota_replica::Replica;
 
 use super::around::LogMachine;
 use super::server::Server;
+use crate::machine::Logs;
 
 /// Whom it tells of.
 pub(super) struct Of {
@@ -29,8 +30,7 @@ impl Of {
 
     fn store(&self, text: &mut Text) {
         let (server, status) = (&self.server, self.server.store.status());
-        let look = |machine: &LogMachine| machine.logs().len() as u64;
-        let logs = server.way.orders.read(look).unwrap_or(0);
+        let logs = server.view.look(Logs::len) as u64;
         text.gauges(&[
             (
                 "open",

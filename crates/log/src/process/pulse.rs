@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use rota_front::now;
 use rota_multiring::Rank;
 use rota_replica::{Given, Orders, Ready};
@@ -18,6 +17,7 @@ use super::around::LogMachine;
 use super::source::Source;
 use super::way::marker;
 use crate::machine::{Batch, Keep, Log, Operation, Pack};
+use crate::replicated::View;
 use crate::store::Store;
 
 /// How often.
@@ -33,8 +33,9 @@ pub(super) struct Looked {
     pub(super) ready: Arc<Ready<LogMachine>>,
     /// One of its rings.
     pub(super) ring: Rank,
-    /// Under which name it gives messages.
-    pub(super) giver: u64,
+    /// Under which names it gives messages: to see whether it has caught up, and to trim.
+    pub(super) givers: (u64, u64),
+    pub(super) view: View,
     pub(super) store: Arc<Store<FileDir>>,
     pub(super) source: Arc<Source>,
     /// Where its entries are, and how much room there has to be.
@@ -70,6 +71,11 @@ impl Pulse {
                 thread::sleep(LOOK);
             }
         })?);
+        let looked = Arc::new(looked);
+        let (keeps, ends) = (Arc::clone(&looked), Arc::clone(&stop));
+        // It may read from the disk.
+        let keep = thread::Builder::new().name("rota-log-keep".to_owned());
+        pulse.threads.push(keep.spawn(move || keeps.keep(&ends))?);
         let beat = thread::Builder::new().name("rota-log-pulse".to_owned());
         pulse.threads.push(beat.spawn(move || looked.run(&stop))?);
         Ok(pulse)
@@ -88,13 +94,11 @@ impl Drop for Pulse {
 impl Looked {
     fn run(&self, stop: &AtomicBool) {
         let (mut given, mut was_open) = (Given::default(), None);
-        let mut kept = Instant::now() + self.waits;
         for number in 1.. {
             if stop.load(SeqCst) {
                 return;
             }
-            // Names of their own.
-            let of = (self.giver, number | 1 << 63);
+            let of = (self.givers.0, number);
             self.ready.look((self.ring, &marker()), of, &mut given);
             let is_open = self.ready.is_open();
             match was_open.replace(is_open) {
@@ -104,10 +108,19 @@ impl Looked {
                 }
                 _ => {}
             }
-            if Instant::now() >= kept {
-                kept = Instant::now() + KEEP;
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Looks what logs keep, and whether the disk has room.
+    fn keep(&self, stop: &AtomicBool) {
+        let mut due = Instant::now() + self.waits;
+        let mut number = 0;
+        while !stop.load(SeqCst) {
+            if Instant::now() >= due {
                 self.look_at_disk();
-                self.trim(number);
+                self.trim(&mut number, stop);
+                due = Instant::now() + KEEP;
             }
             thread::sleep(LOOK);
         }
@@ -127,32 +140,33 @@ impl Looked {
         }
     }
 
-    /// Has ordered that logs are trimmed that have more than they are to keep.
-    fn trim(&self, number: u64) {
+    /// Has ordered that logs are trimmed that have more than they are to keep: all of them, some at a time.
+    fn trim(&self, number: &mut u64, stop: &AtomicBool) {
         let has_limits = |log: &Log| log.limits.bytes.is_some() || log.limits.millis.is_some();
-        let look = |machine: &LogMachine| {
-            let all = machine.logs().iter();
-            let limited = all.filter(|(_, log)| has_limits(log) && !log.is_empty());
-            let limited = limited.map(|(name, log)| (name.clone(), log.clone()));
-            limited.collect::<Vec<(Bytes, Log)>>()
-        };
-        let limited = self.orders.read(look).unwrap_or_default();
-        let firsts = limited.iter().filter_map(|(name, log)| {
+        let logs = self.view.now();
+        let limited = logs.iter();
+        let limited = limited.filter(|(_, log)| has_limits(log) && !log.is_empty());
+        let mut firsts = limited.filter_map(|(name, log)| {
             let first = self.first_of(log).filter(|first| *first > log.first)?;
-            Some(Operation::Trim(name, Keep::From(first)))
+            // By the name alone it could be another log by then.
+            Some(Operation::Trim(name, Keep::From(first), Some(log.id)))
         });
-        let operations: Vec<Operation<'_>> = firsts.take(MOST_TRIMMED).collect();
-        if operations.is_empty() {
-            return;
+        while !stop.load(SeqCst) {
+            let operations: Vec<Operation<'_>> = firsts.by_ref().take(MOST_TRIMMED).collect();
+            if operations.is_empty() {
+                return;
+            }
+            let batch = Batch {
+                stamp: now(),
+                is_atomic: false,
+                operations,
+            };
+            *number += 1;
+            // If this is lost there will be another.
+            let message = Pack(vec![batch.encode()]).encode();
+            let of = (self.givers.1, *number);
+            let _ = self.orders.give(self.ring, of, &message);
         }
-        let batch = Batch {
-            stamp: now(),
-            is_atomic: false,
-            operations,
-        };
-        // If this is lost there will be another.
-        let message = Pack(vec![batch.encode()]).encode();
-        let _ = self.orders.give(self.ring, (self.giver, number), &message);
     }
 
     /// The first entry that a log is to keep.

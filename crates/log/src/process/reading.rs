@@ -28,19 +28,13 @@ pub(super) enum ReadFailed {
 impl Server {
     /// A log as it is here; none: it is not there.
     pub(super) fn head(&self, log: &[u8]) -> Option<Log> {
-        let look = |machine: &super::around::LogMachine| machine.logs().get(log).cloned();
-        self.way.orders.read(look).flatten()
+        self.view.look(|logs| logs.get(log).cloned())
     }
 
     /// Several of them, at one place of the order.
     pub(super) fn heads<'a>(&self, logs: impl Iterator<Item = &'a Bytes>) -> Vec<Option<Log>> {
-        let names: Vec<&Bytes> = logs.collect();
-        let look = |machine: &super::around::LogMachine| {
-            let of = |name: &&Bytes| machine.logs().get(name).cloned();
-            names.iter().map(of).collect()
-        };
-        let none = || vec![None; names.len()];
-        self.way.orders.read(look).unwrap_or_else(none)
+        let now = self.view.now();
+        logs.map(|name| now.get(name).cloned()).collect()
     }
 
     /// Entries from a position on and before another one: some of them, at least one.
@@ -49,13 +43,23 @@ impl Server {
         log: u64,
         (from, to): (Position, Position),
     ) -> Result<Run, ReadFailed> {
-        if let Some(run) = self.store.cached(log, from, to, READ_BYTES) {
+        self.some_entries(log, (from, to), READ_BYTES).await
+    }
+
+    /// The same, of about so many bytes.
+    pub(super) async fn some_entries(
+        &self,
+        log: u64,
+        (from, to): (Position, Position),
+        most: usize,
+    ) -> Result<Run, ReadFailed> {
+        if let Some(run) = self.store.cached(log, from, to, most) {
             return Ok(run);
         }
         let until = Instant::now() + self.way.patience;
         loop {
             let store = Arc::clone(&self.store);
-            let read = spawn_blocking(move || store.read(log, from, to, READ_BYTES)).await;
+            let read = spawn_blocking(move || store.read(log, from, to, most)).await;
             match read {
                 Ok(Ok(run)) => return Ok(run),
                 Ok(Err(ReadError::Trimmed { .. })) => return Err(ReadFailed::Trimmed),

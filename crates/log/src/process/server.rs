@@ -9,6 +9,7 @@ use rota_storage::acceptor::FileDir;
 use super::source::Source;
 use super::waiters::Waiters;
 use super::way::Way;
+use crate::replicated::View;
 use crate::store::Store;
 
 /// See the module's page.
@@ -17,6 +18,7 @@ pub(super) struct Server {
     pub(super) way: Way,
     pub(super) store: Arc<Store<FileDir>>,
     pub(super) source: Arc<Source>,
+    pub(super) view: View,
     pub(super) waiters: Waiters,
     /// So many other processes have all logs, too.
     pub(super) others: usize,

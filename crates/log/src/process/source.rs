@@ -1,5 +1,6 @@
 //! Entries that this process does not have are got from the others.
 
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -20,12 +21,15 @@ use crate::store::{Missing, Run, Store};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long it waits before others are asked again.
 const AGAIN: Duration = Duration::from_millis(200);
+/// Who said nothing is asked last for so long.
+const SILENT: Duration = Duration::from_secs(10);
 /// How often it is said that nobody has them.
 const SAY: Duration = Duration::from_secs(5);
 /// So much is asked for at once.
 pub(super) const MOST_BYTES: u32 = 1 << 20;
 
 /// A question: `u64` each, but for the last, which is `u32`.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Ask {
     /// The number of a log.
     pub(super) log: u64,
@@ -46,9 +50,19 @@ pub(super) enum Told {
     Trimmed(Position),
     /// They are not there either.
     Nothing,
+    /// The rings that the process is configured to have.
+    Configuration(Vec<u16>),
 }
 
 impl Ask {
+    /// How the process is configured: there is no log with this number.
+    pub(super) const CONFIGURATION: Self = Self {
+        log: 0,
+        from: 0,
+        to: 0,
+        most: 0,
+    };
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let numbers = [self.log, self.from, self.to];
         let mut out: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
@@ -74,6 +88,10 @@ impl Told {
             Self::Run(run) => [&[0], &run[..]].concat(),
             Self::Trimmed(first) => [&[1], &first.to_le_bytes()[..]].concat(),
             Self::Nothing => vec![2],
+            Self::Configuration(rings) => {
+                let rings = rings.iter().flat_map(|ring| ring.to_le_bytes());
+                [3].into_iter().chain(rings).collect()
+            }
         }
     }
 
@@ -83,6 +101,12 @@ impl Told {
             (0, _) => Self::Run(bytes.slice(1..)),
             (1, 9) => Self::Trimmed(u64::from_le_bytes(bytes[1..].try_into().ok()?)),
             (2, 1) => Self::Nothing,
+            (3, _) => {
+                let (rings, rest) = bytes[1..].as_chunks::<2>();
+                let rings = rings.iter().map(|ring| u16::from_le_bytes(*ring));
+                rest.is_empty()
+                    .then(|| Self::Configuration(rings.collect()))?
+            }
             _ => return None,
         })
     }
@@ -93,8 +117,11 @@ pub(super) struct Source {
     own: (Process, u32),
     keys: Option<KeyRing>,
     others: Vec<(NodeId, SocketAddr)>,
-    /// The one that has answered last, and how.
-    talk: Mutex<Option<(usize, Talk)>>,
+    /// Connections that nobody uses just now, and who said nothing of late: it is asked last.
+    idle: Mutex<Vec<(usize, Talk)>>,
+    silent: Mutex<HashMap<usize, Instant>>,
+    /// Files that are put in order, by log and first position.
+    repairs: Mutex<HashSet<(u64, Position)>>,
     /// It is to stop.
     pub(super) stop: AtomicBool,
     /// Entries' bytes that came.
@@ -111,23 +138,58 @@ impl Source {
             own,
             keys,
             others,
-            talk: Mutex::default(),
+            idle: Mutex::default(),
+            silent: Mutex::default(),
+            repairs: Mutex::default(),
             stop: AtomicBool::new(false),
             bytes: AtomicU64::new(0),
         }
     }
 
+    fn talk(&self, which: usize) -> io::Result<Talk> {
+        let mut idle = lock(&self.idle);
+        if let Some(at) = idle.iter().position(|(of, _)| *of == which) {
+            return Ok(idle.swap_remove(at).1);
+        }
+        drop(idle);
+        Talk::dial(self.own, self.others[which], self.keys.as_ref(), PATIENCE)
+    }
+
     fn ask(&self, which: usize, ask: &Ask) -> io::Result<Told> {
-        let mut last = lock(&self.talk);
-        let mut talk = match last.take() {
-            Some((of, talk)) if of == which => talk,
-            _ => Talk::dial(self.own, self.others[which], self.keys.as_ref(), PATIENCE)?,
+        let told = self.talk(which).and_then(|mut talk| {
+            talk.say(&ask.encode())?;
+            let told = Told::decode(talk.hear()?);
+            let told = told.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+            lock(&self.idle).push((which, talk));
+            Ok(told)
+        });
+        match &told {
+            Ok(_) => drop(lock(&self.silent).remove(&which)),
+            Err(_) => drop(lock(&self.silent).insert(which, Instant::now())),
+        }
+        told
+    }
+
+    /// Whom to ask, one after the other: those that were silent of late last.
+    fn order(&self) -> Vec<usize> {
+        let silent = lock(&self.silent);
+        let is_silent = |which: &usize| {
+            let since = silent.get(which);
+            since.is_some_and(|since| since.elapsed() < SILENT)
         };
-        talk.say(&ask.encode())?;
-        let told = Told::decode(talk.hear()?);
-        let told = told.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-        *last = Some((which, talk));
-        Ok(told)
+        let mut order: Vec<usize> = (0..self.others.len()).collect();
+        order.sort_by_key(is_silent);
+        order
+    }
+
+    /// What other processes are configured to, of those that answer.
+    pub(super) fn configurations(&self) -> Vec<(NodeId, Vec<u16>)> {
+        let all =
+            (0..self.others.len()).filter_map(|which| match self.ask(which, &Ask::CONFIGURATION) {
+                Ok(Told::Configuration(rings)) => Some((self.others[which].0, rings)),
+                _ => None,
+            });
+        all.collect()
     }
 
     /// Some of these entries, from the first on, if anybody has them. It blocks.
@@ -138,12 +200,12 @@ impl Source {
             to,
             most: MOST_BYTES,
         };
-        for which in 0..self.others.len() {
+        for which in self.order() {
             if self.stop.load(SeqCst) {
                 break;
             }
             match self.ask(which, &ask) {
-                Ok(Told::Nothing) | Err(_) => {}
+                Ok(Told::Nothing | Told::Configuration(_)) | Err(_) => {}
                 Ok(Told::Run(bytes)) => match Run::check(log, from, bytes) {
                     Ok(run) => {
                         self.bytes.fetch_add(run.bytes().len() as u64, SeqCst);
@@ -204,8 +266,15 @@ impl Source {
                 trim(store, missing.log, first);
                 Ok(true)
             }
-            Told::Trimmed(_) | Told::Nothing => Ok(false),
+            Told::Trimmed(_) | Told::Nothing | Told::Configuration(_) => Ok(false),
         }
+    }
+
+    /// Only one at a time puts a file in order.
+    fn turn(&self, of: (u64, Position)) -> Option<Turn<'_>> {
+        lock(&self.repairs)
+            .insert(of)
+            .then_some(Turn { source: self, of })
     }
 
     /// Puts in order what was found damaged. `false`: nobody gives what is needed.
@@ -217,6 +286,10 @@ impl Source {
         store: &Store<FileDir>,
         (log, from, to): (u64, Position, Position),
     ) -> io::Result<bool> {
+        let Some(_turn) = self.turn((log, from)) else {
+            // Somebody else does so now.
+            return Ok(false);
+        };
         let Some(mut repair) = store.repair(log, from, to)? else {
             // Somebody else has done so, or it was trimmed.
             return Ok(true);
@@ -235,9 +308,21 @@ impl Source {
                     trim(store, log, first);
                     return Ok(true);
                 }
-                Told::Trimmed(_) | Told::Nothing => return Ok(false),
+                Told::Trimmed(_) | Told::Nothing | Told::Configuration(_) => return Ok(false),
             }
         }
+    }
+}
+
+/// A file is put in order until this is dropped.
+struct Turn<'a> {
+    source: &'a Source,
+    of: (u64, Position),
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        lock(&self.source.repairs).remove(&self.of);
     }
 }
 

@@ -15,7 +15,7 @@ use rota_front::metrics::{self, Text};
 use rota_front::{Guests, Local, SealError, Sealer};
 use rota_multiring::Rank;
 use rota_net::KeyRing;
-use rota_replica::{Ready, Replica, ReplicaStatus};
+use rota_replica::{Orders, Ready, Replica, ReplicaStatus};
 use rota_storage::acceptor::FileDir;
 
 use super::around::{LogMachine, Neighbours};
@@ -28,6 +28,7 @@ use super::source::Source;
 use super::waiters::Waiters;
 use super::way::{Way, run};
 use crate::config::{ConfigError, LogConfig, ProcessSection};
+use crate::replicated::View;
 use crate::store::{Options, Store};
 
 /// Why a process does not start.
@@ -39,6 +40,8 @@ pub enum StartError {
     Config(ConfigError),
     /// Its replica does not start.
     Replica(rota_replica::StartError),
+    /// This node says that it has these rings, and not those: all processes have to have the same.
+    Differs(NodeId, Vec<u16>, Vec<u16>),
     /// Its certificate cannot be used.
     Seal(SealError),
     /// The system's.
@@ -51,6 +54,10 @@ impl fmt::Display for StartError {
             Self::NoProcess(node) => write!(f, "there is no `[[log.process]]` with node {node}"),
             Self::Config(error) => write!(f, "{error}"),
             Self::Replica(error) => write!(f, "{error}"),
+            Self::Differs(node, theirs, own) => write!(
+                f,
+                "`rings` in `[log]` is {own:?} here, and {theirs:?} at node {node}: all processes have to have the same"
+            ),
             Self::Seal(error) => write!(f, "[log.tls]: {error}"),
             Self::System(what, error) => write!(f, "{what}: {error}"),
         }
@@ -92,8 +99,6 @@ impl LogProcess {
             node,
         };
         let store = begins.store()?;
-        // Others may need it before this one has begun.
-        let door = begins.door(&store)?;
         let source = Arc::new(begins.source()?);
         let waiters = Waiters::default();
         let neighbours = Neighbours {
@@ -101,6 +106,10 @@ impl LogProcess {
             source: Arc::clone(&source),
         };
         let machine = LogMachine::new(Arc::clone(&store), Box::new(neighbours));
+        let view = machine.view();
+        // Others may need it before this one has begun.
+        let door = begins.door(&store, &view)?;
+        begins.compare(&source)?;
         let replica = Replica::start(&config.replica(node), machine);
         let replica = Arc::new(replica.map_err(StartError::Replica)?);
         let ready = Arc::new(Ready::new(replica.orders()));
@@ -112,20 +121,8 @@ impl LogProcess {
             (config.patience(), Arc::clone(&is_full)),
         );
         let has = (Arc::clone(&store), Arc::clone(&source), waiters);
-        let server = Arc::new(begins.server(way, has)?);
-        let pulse = Pulse::start(Looked {
-            orders: replica.orders(),
-            ready,
-            ring: Rank(config.log.rings.first().copied().unwrap_or(0)),
-            giver: drawn()?,
-            store,
-            source: Arc::clone(&source),
-            directory: config.directory(node),
-            free_bytes: config.free_bytes(),
-            is_full,
-            waits: Duration::from_millis(u64::from(node.get() % 8) * 150),
-        });
-        let pulse = pulse.map_err(system("a thread"))?;
+        let server = Arc::new(begins.server(way, has, view)?);
+        let pulse = begins.pulse((replica.orders(), ready), (&server, is_full))?;
         let metrics = begins.metrics(&server, &replica)?;
         Ok(Self {
             listeners: begins.listeners(server)?,
@@ -211,12 +208,14 @@ impl Begins<'_> {
         Ok(Arc::new(store.map_err(system("its entries"))?))
     }
 
-    fn door(&self, store: &Arc<Store<FileDir>>) -> Result<Door, StartError> {
+    fn door(&self, store: &Arc<Store<FileDir>>, view: &View) -> Result<Door, StartError> {
         let room = Room {
             own: self.own(),
             keys: self.keys()?,
             others: self.others().map(|(_, node)| node).collect::<BTreeSet<_>>(),
             store: Arc::clone(store),
+            rings: self.config.log.rings.clone(),
+            view: view.clone(),
             stop: AtomicBool::new(false),
         };
         let address = self.at(self.process, self.process.link_port)?;
@@ -241,12 +240,50 @@ impl Begins<'_> {
         Ok(Arc::new(Guests::new(users, sealer, self.config.clients())))
     }
 
+    /// The others have the same rings, as far as they say.
+    fn compare(&self, source: &Source) -> Result<(), StartError> {
+        let sorted = |rings: &[u16]| {
+            let mut rings = rings.to_vec();
+            rings.sort_unstable();
+            rings
+        };
+        let own = sorted(&self.config.log.rings);
+        let mut others = source.configurations().into_iter();
+        match others.find(|(_, rings)| sorted(rings) != own) {
+            Some((node, rings)) => Err(StartError::Differs(node, rings, own)),
+            None => Ok(()),
+        }
+    }
+
+    fn pulse(
+        &self,
+        (orders, ready): (Orders<LogMachine>, Arc<Ready<LogMachine>>),
+        (server, is_full): (&Arc<Server>, Arc<AtomicBool>),
+    ) -> Result<Pulse, StartError> {
+        let looked = Looked {
+            orders,
+            ready,
+            ring: Rank(self.config.log.rings.first().copied().unwrap_or(0)),
+            givers: (drawn()?, drawn()?),
+            view: server.view.clone(),
+            store: Arc::clone(&server.store),
+            source: Arc::clone(&server.source),
+            directory: self.config.directory(self.node),
+            free_bytes: self.config.free_bytes(),
+            is_full,
+            waits: Duration::from_millis(u64::from(self.node.get() % 8) * 150),
+        };
+        Pulse::start(looked).map_err(system("a thread"))
+    }
+
     fn server(
         &self,
         way: Way,
         (store, source, waiters): (Arc<Store<FileDir>>, Arc<Source>, Waiters),
+        view: View,
     ) -> Result<Server, StartError> {
         Ok(Server {
+            view,
             guests: self.guests()?,
             way,
             store,

@@ -14,6 +14,8 @@ use crate::machine::{Log, Position};
 use crate::redis::{After, Read, Streams, id_of};
 use crate::store::Run;
 
+/// A reply of no more than this is read before anything of it is told.
+const LITTLE_BYTES: usize = 4 << 20;
 /// Entries that are read backwards are read so many at once.
 const BACK: u64 = 256;
 
@@ -55,12 +57,9 @@ impl Client<'_> {
         {
             return self.range(log, (*from, *to), *count, *is_back).await;
         }
-        match self.server.way.catch_up().await {
-            Ok(()) => self.answer(read).await,
-            Err(error) => {
-                self.say(&Reply::Error(error.to_string()));
-                Ok(())
-            }
+        match self.catch_up().await {
+            true => self.answer(read).await,
+            false => Ok(()),
         }
     }
 
@@ -81,39 +80,70 @@ impl Client<'_> {
             return Ok(());
         }
         let most = count.unwrap_or(u64::MAX);
-        let is_whole = |head: &Log| {
-            let last = match is_back {
-                true => to,
-                false => to.min(head.first.max(from).saturating_add(most - 1)),
-            };
-            last < head.next
-        };
-        // What is there does not change: only whether there is more has to be asked.
-        let mut head = self.server.head(log);
-        if !head.as_ref().is_some_and(is_whole) || !self.server.way.ready.is_open() {
-            if let Err(error) = self.server.way.catch_up().await {
-                self.say(&Reply::Error(error.to_string()));
-                return Ok(());
-            }
-            head = self.server.head(log);
-        }
-        let Some(head) = head else {
-            self.head(b'*', 0);
+        if !self.catch_up().await {
             return Ok(());
-        };
-        let (from, to) = (from.max(head.first), to.saturating_add(1).min(head.next));
-        let count = most.min(to.saturating_sub(from));
-        self.head(b'*', count);
-        let part = |from, to| Part {
-            log: head.id,
-            from,
-            to,
-        };
-        match (is_back, count) {
-            (_, 0) => Ok(()),
-            (false, count) => self.tell(part(from, from + count)).await,
-            (true, count) => self.tell_back(part(to - count, to)).await,
         }
+        for is_last in [false, true] {
+            let Some(head) = self.server.head(log) else {
+                self.head(b'*', 0);
+                return Ok(());
+            };
+            let (from, to) = (from.max(head.first), to.saturating_add(1).min(head.next));
+            let count = most.min(to.saturating_sub(from));
+            let (from, to) = match is_back {
+                false => (from, from + count),
+                true => (to.max(from) - count, to.max(from)),
+            };
+            let log = head.id;
+            let part = Part { log, from, to };
+            match self.little(part).await {
+                // Some of it was trimmed meanwhile: it is told what is there now.
+                Err(ReadFailed::Trimmed) if !is_last => {}
+                Err(why) => return Err(lost(why)),
+                Ok(Some(runs)) => {
+                    self.head(b'*', count);
+                    match is_back {
+                        false => runs.iter().for_each(|run| self.tell_run(run)),
+                        true => runs.iter().rev().for_each(|run| self.tell_run_back(run)),
+                    }
+                    return Ok(());
+                }
+                Ok(None) => {
+                    self.head(b'*', count);
+                    return match is_back {
+                        false => self.tell(part).await,
+                        true => self.tell_back(part).await,
+                    };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Until this process has all that anybody was answered before now. `false`: it has not, and the client was told so.
+    async fn catch_up(&mut self) -> bool {
+        match self.server.way.catch_up().await {
+            Ok(()) => true,
+            Err(error) => {
+                self.say(&Reply::Error(error.to_string()));
+                false
+            }
+        }
+    }
+
+    /// All of it, if that is not much: what is read before anything is told cannot be trimmed as it is told.
+    async fn little(&self, part: Part) -> Result<Option<Vec<Run>>, ReadFailed> {
+        let (mut from, mut bytes, mut runs) = (part.from, 0, Vec::new());
+        while from < part.to {
+            let run = self.server.entries(part.log, (from, part.to)).await?;
+            bytes += run.bytes().len();
+            if bytes > LITTLE_BYTES {
+                return Ok(None);
+            }
+            from = run.next();
+            runs.push(run);
+        }
+        Ok(Some(runs))
     }
 
     /// Tells all of it.
@@ -132,6 +162,14 @@ impl Client<'_> {
     fn tell_run(&mut self, run: &Run) {
         for record in run.iter() {
             self.wire.out.extend_from_slice(record.payload);
+        }
+        self.count(run.next() - run.first(), run.bytes().len());
+    }
+
+    fn tell_run_back(&mut self, run: &Run) {
+        let payloads: Vec<&[u8]> = run.iter().map(|record| record.payload).collect();
+        for payload in payloads.into_iter().rev() {
+            self.wire.out.extend_from_slice(payload);
         }
         self.count(run.next() - run.first(), run.bytes().len());
     }
@@ -155,11 +193,7 @@ impl Client<'_> {
                 runs.push(run);
             }
             for run in runs.iter().rev() {
-                let payloads: Vec<&[u8]> = run.iter().map(|record| record.payload).collect();
-                for payload in payloads.into_iter().rev() {
-                    self.wire.out.extend_from_slice(payload);
-                }
-                self.count(run.next() - run.first(), run.bytes().len());
+                self.tell_run_back(run);
                 self.make_room().await?;
             }
             to = begin;
@@ -172,17 +206,14 @@ impl Client<'_> {
         let waiter = streams.block.map(|_| self.server.waiters.wait_for(&logs));
         let until = streams.block.map(|block| Instant::now() + block);
         let is_open = |(_, after): &(Bytes, After)| !matches!(after, After::Position(_));
-        let mut is_caught_up = false;
-        // What stands before the end has to be known for that.
-        if streams.of.iter().any(is_open) {
-            if let Err(error) = self.server.way.catch_up().await {
-                self.say(&Reply::Error(error.to_string()));
-                return Ok(());
-            }
-            is_caught_up = true;
+        // What stands before the end has to be known for that. Who waits is content with anything.
+        let must_know = streams.block.is_none() || streams.of.iter().any(is_open);
+        if must_know && !self.catch_up().await {
+            return Ok(());
         }
         let heads = self.server.heads(logs.iter().copied());
         let begins: Vec<Position> = streams.of.iter().zip(&heads).map(begin).collect();
+        let mut is_last = streams.block.is_none();
         loop {
             let heads = self.server.heads(logs.iter().copied());
             if streams.is_merged
@@ -193,28 +224,25 @@ impl Client<'_> {
             }
             let parts = parts(&begins, &heads);
             let found: u64 = parts.iter().map(Part::len).sum();
-            let is_enough = match streams.block {
-                Some(_) => found > 0,
-                None => is_caught_up || is_whole(streams, &parts),
-            };
-            if is_enough && self.server.way.ready.is_open() {
-                return match streams.is_merged {
-                    true => self.tell_merged(streams, &parts).await,
-                    false => self.tell_each(streams, parts).await,
-                };
-            }
-            let (Some(waiter), Some(until)) = (&waiter, until) else {
-                // Whether there is more has to be asked.
-                if let Err(error) = self.server.way.catch_up().await {
-                    self.say(&Reply::Error(error.to_string()));
+            if is_last || found > 0 && self.server.way.ready.is_open() {
+                if streams.is_merged {
+                    return self.tell_merged(streams, &parts).await;
+                }
+                if self.tell_each(streams, parts).await? {
                     return Ok(());
                 }
-                is_caught_up = true;
+                // Some of it was trimmed meanwhile: it is told what is there now.
                 continue;
+            }
+            let (Some(waiter), Some(until)) = (&waiter, until) else {
+                return Ok(());
             };
             if !self.news(waiter, until).await? {
-                self.say(&Reply::NullArray);
-                return Ok(());
+                // That there is nothing has to be known as well.
+                if !self.catch_up().await {
+                    return Ok(());
+                }
+                is_last = true;
             }
         }
     }
@@ -241,15 +269,25 @@ impl Client<'_> {
         }
     }
 
-    async fn tell_each(&mut self, streams: &Streams, mut parts: Vec<Part>) -> io::Result<()> {
+    /// `false`: some of it was trimmed, and nothing was told.
+    async fn tell_each(&mut self, streams: &Streams, mut parts: Vec<Part>) -> io::Result<bool> {
         let most = streams.count.unwrap_or(u64::MAX);
         for part in &mut parts {
             part.to = part.to.min(part.from.saturating_add(most));
         }
+        let mut little = Vec::new();
+        for part in parts.iter().filter(|part| part.len() > 0) {
+            match self.little(*part).await {
+                Ok(runs) => little.push(runs),
+                Err(ReadFailed::Trimmed) => return Ok(false),
+                Err(why) => return Err(lost(why)),
+            }
+        }
+        let mut little = little.into_iter();
         let with = parts.iter().filter(|part| part.len() > 0).count() as u64;
         if with == 0 {
             self.say(&Reply::NullArray);
-            return Ok(());
+            return Ok(true);
         }
         let version = self.connection.who.version();
         match version {
@@ -265,9 +303,12 @@ impl Client<'_> {
             }
             self.say(&Reply::Bulk(log.clone()));
             self.head(b'*', part.len());
-            self.tell(part).await?;
+            match little.next().flatten() {
+                Some(runs) => runs.iter().for_each(|run| self.tell_run(run)),
+                None => self.tell(part).await?,
+            }
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -296,15 +337,6 @@ fn parts(begins: &[Position], heads: &[Option<Log>]) -> Vec<Part> {
         },
     };
     begins.iter().zip(heads).map(part).collect()
-}
-
-/// Whether there is as much as was asked for.
-fn is_whole(streams: &Streams, parts: &[Part]) -> bool {
-    let Some(most) = streams.count else {
-        return false;
-    };
-    // Where logs are merged each may have something that stands before what is there.
-    !streams.is_merged && parts.iter().all(|part| part.len() >= most)
 }
 
 /// Entries that a reader has not seen were trimmed.

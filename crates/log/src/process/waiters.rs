@@ -1,6 +1,6 @@
 //! Readers that wait for what is appended.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -18,7 +18,7 @@ type Waiting = HashMap<Bytes, Vec<Arc<Notify>>>;
 /// One that waits for some logs. It waits no more when this is dropped.
 pub(super) struct Waiter {
     all: Waiters,
-    logs: Vec<Bytes>,
+    logs: BTreeSet<Bytes>,
     news: Arc<Notify>,
 }
 
@@ -26,15 +26,16 @@ impl Waiters {
     /// From now on it is told of all changes of these logs.
     pub(super) fn wait_for(&self, logs: &[&Bytes]) -> Waiter {
         let news = Arc::new(Notify::new());
+        let logs: BTreeSet<Bytes> = logs.iter().copied().cloned().collect();
         let mut all = lock(&self.0);
-        for log in logs {
-            let waiting = all.entry(Bytes::clone(log)).or_default();
+        for log in &logs {
+            let waiting = all.entry(log.clone()).or_default();
             waiting.push(Arc::clone(&news));
         }
         drop(all);
         Waiter {
             all: self.clone(),
-            logs: logs.iter().copied().cloned().collect(),
+            logs,
             news,
         }
     }

@@ -47,6 +47,9 @@ pub(super) fn fault(fault: Fault, expected: Option<u64>) -> Reply {
             id_of(next)
         )),
         Fault::TooMany => error("OOM there are too many logs"),
+        Fault::Forgotten => error(
+            "FORGOTTEN what this producer has appended by later names is not known any more, so nobody knows of this one: nothing was appended",
+        ),
         Fault::TooLarge => error(&format!(
             "ERR an entry has {} KiB at most, and a name 1 KiB",
             MOST_ENTRY_BYTES >> 10
@@ -73,7 +76,7 @@ impl Change {
                 keep: *keep,
                 entries: vec![fields],
             })],
-            Self::Trim(log, keep) => vec![Operation::Trim(log, *keep)],
+            Self::Trim(log, keep) => vec![Operation::Trim(log, *keep, None)],
             Self::Delete(logs) => logs.iter().map(|log| Operation::Delete(log)).collect(),
             Self::Seal(log) => vec![Operation::Seal(log)],
             Self::Make(log, limits, is_new) => vec![Operation::Make(log, *limits, *is_new)],

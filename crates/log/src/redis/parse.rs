@@ -11,6 +11,9 @@ use super::ids::{after, end, least, start, wanted};
 use super::read::{Names, Read, Streams};
 use crate::machine::{Keep, Limits};
 
+/// So many logs are read at once.
+const MOST_LOGS: usize = 1_024;
+
 /// A number that is not negative.
 fn count(text: &[u8]) -> Refused<u64> {
     u64::try_from(number(text)?).map_err(|_| not_a_number())
@@ -175,6 +178,9 @@ fn pairs(of: &[Bytes], name: &str) -> Refused<Vec<(Bytes, super::After)>> {
         )));
     }
     let (logs, ids) = of.split_at(of.len() / 2);
+    if logs.len() > MOST_LOGS {
+        return Err(error("ERR no more than 1024 logs are read at once"));
+    }
     let pair = |(log, id): (&Bytes, &Bytes)| Ok((log.clone(), after(id)?));
     logs.iter().zip(ids).map(pair).collect()
 }

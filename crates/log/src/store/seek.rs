@@ -16,7 +16,7 @@ impl<D: LogDisk + 'static> Store<D> {
         let (mut low, mut high, firsts) = {
             let state = lock(&self.inner.state);
             let Some(entry) = state.logs.get(&log) else {
-                return Ok(None);
+                return Err(ReadError::NotThere { next: 1 });
             };
             let firsts = entry.segments.range(entry.floor..).map(|(first, _)| *first);
             (entry.floor, entry.next, firsts.collect::<Vec<u64>>())

@@ -75,7 +75,7 @@ impl Model {
                 }
                 Outcome::Done
             }
-            Operation::Trim(name, keep) => {
+            Operation::Trim(name, keep, _) => {
                 Outcome::Gone(self.0.get_mut(*name).map_or(0, |log| log.keep(*keep)))
             }
             Operation::Seal(_) | Operation::Delete(_) if !is_there => Outcome::Nothing,

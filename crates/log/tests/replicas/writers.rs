@@ -55,7 +55,7 @@ fn batch(random: &mut Random, model: &Model, number: u64) -> Vec<u8> {
         operations.push(match random.below(40) {
             0 => Operation::Seal(log),
             1 | 2 => Operation::Delete(log),
-            3 | 4 => Operation::Trim(log, keep(random, next)),
+            3 | 4 => Operation::Trim(log, keep(random, next), None),
             5 => {
                 let most = random.one_in(2).then(|| random.below(20));
                 let limits = Limits {

@@ -85,6 +85,39 @@ fn who_was_away_for_long_gets_states_and_entries_of_others() {
     assert_eq!(cluster.metric(3, "rota_log_got_bytes_total "), 0);
 }
 
+/// Nobody has the entries of a log that was deleted long ago: it is not waited for.
+#[test]
+fn who_has_lost_its_entries_gets_those_of_logs_that_are_there() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut cluster = Cluster::with_short_memory(23_300, directory.path());
+    let mut client = cluster.client(1);
+    fill(&mut client, "a", (300, 100));
+    fill(&mut client, "b", (300, 100));
+    for number in 1..=3 {
+        let before = cluster.metric(number, "rota_log_checkpoints_total ");
+        for _ in 0..200 {
+            client.say("XADD c * n 1");
+        }
+        state(&cluster, number, before);
+    }
+    cluster.end(3);
+    fs::remove_dir_all(cluster.directory(3).join("entries")).expect("it is there");
+    assert_eq!(client.say("DEL a"), Reply::Integer(1));
+    let before = cluster.metric(1, "rota_log_checkpoints_total ");
+    for _ in 0..1_500 {
+        client.say("XADD c * n 1");
+    }
+    state(&cluster, 1, before + 5);
+    let expected = client.say("XRANGE b - +");
+    cluster.begin(3);
+    let mut other = cluster.client(3);
+    assert!(
+        other.insist("XRANGE b - +") == expected,
+        "it is what others have"
+    );
+    assert_eq!(other.say("EXISTS a"), Reply::Integer(0));
+}
+
 #[test]
 fn damage_is_never_told_and_is_put_in_order_with_what_others_have() {
     let directory = tempfile::tempdir().expect("a directory");

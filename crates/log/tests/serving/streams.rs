@@ -137,3 +137,55 @@ fn what_comes_in_pieces_and_all_at_once_is_answered_in_its_order() {
         }
     }
 }
+
+#[test]
+fn nothing_that_a_client_says_stops_others() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut cluster = Cluster::start((1, 3), 23_400, directory.path());
+    let mut client = cluster.client(1);
+    let connected = cluster.metric(1, "rota_log_clients ");
+    for _ in 0..5 {
+        let mut other = cluster.client(1);
+        assert!(other.say("COMMAND GETKEYS xinfo stream").is_error());
+        assert_eq!(
+            other.say("COMMAND GETKEYS xinfo stream s"),
+            Reply::Array(vec![Reply::from("s")])
+        );
+    }
+    cluster.wait_for(1, "rota_log_clients ", |count| count == connected);
+    let of = |count: usize| {
+        let logs = vec!["w"; count].join(" ");
+        let ids = vec!["9999"; count].join(" ");
+        format!("XREAD BLOCK 200 STREAMS {logs} {ids}")
+    };
+    assert!(client.say(&of(1_025)).is_error());
+    assert_eq!(client.say(&of(1_024)), Reply::NullArray);
+    assert_eq!(client.say("XADD w * n 1"), Reply::from("1-0"));
+    // Without a majority nobody says that there is nothing.
+    cluster.end(2);
+    cluster.end(3);
+    for line in [
+        "XREAD BLOCK 300 STREAMS w 1",
+        "XREAD STREAMS w 0",
+        "XLEN w",
+        "XADD w * n 2",
+    ] {
+        let reply = client.say(line);
+        assert!(reply.is_error(), "{line}: {reply:?}");
+    }
+}
+
+#[test]
+fn who_has_other_rings_than_the_others_does_not_start() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut cluster = Cluster::start((2, 3), 23_500, directory.path());
+    cluster.client(1);
+    cluster.end(3);
+    let mut config = cluster.config.clone();
+    config.log.rings = vec![1];
+    let started = rota_log::LogProcess::start(&config, crate::cluster::node(3));
+    let why = started.expect_err("it has other rings").to_string();
+    assert!(why.contains("all processes have to have the same"), "{why}");
+    cluster.begin(3);
+    cluster.client(3);
+}

@@ -1,10 +1,9 @@
 //! Real directories and threads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rota_log::store::{Options, ReadError, RunBuilder, Store};
-use rota_multiring::{Place, Rank};
+use rota_log::store::{Options, ReadError, Store};
 use rota_storage::acceptor::FileDir;
 
 use crate::world::{records, run};
@@ -105,66 +104,4 @@ fn a_store_that_is_dropped_writes_what_it_has() {
     store.fill(&run(1, 5, 10)).unwrap();
     let read = store.read(1, 1, 100, usize::MAX).unwrap();
     assert_eq!(read.bytes(), &records(1, 1, 100));
-}
-
-/// Numbers for whoever changes the store: `cargo test --release -- --ignored --nocapture speed`.
-#[test]
-#[ignore = "measures"]
-fn speed() {
-    const RECORDS: u64 = 10_000_000;
-    let dir = tempfile::tempdir().unwrap();
-    let open = || {
-        let begin = Instant::now();
-        let store = Store::open(FileDir::new(dir.path().to_owned()), Options::default()).unwrap();
-        println!("opened in {:?}", begin.elapsed());
-        store
-    };
-    let store = open();
-    let payload = [7; 200];
-    let begin = Instant::now();
-    let mut at = 1;
-    while at < RECORDS {
-        let mut builder = RunBuilder::new(1, at);
-        for _ in 0..50 {
-            let place = Place {
-                round: at,
-                rank: Rank(1),
-                instance: at,
-                index: 0,
-            };
-            builder.push(place, at, &payload);
-        }
-        let run = builder.finish().unwrap();
-        store.append(1, at, 50, run.into_bytes());
-        at += 50;
-    }
-    println!("appended in {:?}", begin.elapsed());
-    let tails = store.sync(store.mark()).unwrap();
-    println!("durable in {:?}", begin.elapsed());
-    drop(store);
-    let store = open();
-    let begin = Instant::now();
-    assert_eq!(store.begin(&[(1, 1, at)], Some(&tails)).unwrap(), []);
-    println!("begun in {:?}", begin.elapsed());
-    let (begin, mut next, mut bytes) = (Instant::now(), 1, 0);
-    while next < at {
-        let run = store.read(1, next, at, 1 << 20).unwrap();
-        (next, bytes) = (run.next(), bytes + run.bytes().len());
-    }
-    let rate = bytes as f64 / begin.elapsed().as_secs_f64() / 1e6;
-    println!("read {bytes} bytes, {rate:.0} MB/s");
-    let begin = Instant::now();
-    println!(
-        "{:?} found in {:?}",
-        store.first_after(1, at / 3),
-        begin.elapsed()
-    );
-    let begin = Instant::now();
-    (1..1_000).for_each(|n| drop(store.read(1, n * 9_973, at, 1).unwrap()));
-    println!("a record in {:?}", begin.elapsed() / 999);
-    drop(store);
-    let store = open();
-    let begin = Instant::now();
-    assert_eq!(store.begin(&[(1, 1, at)], None).unwrap(), []);
-    println!("begun without tails in {:?}", begin.elapsed());
 }
