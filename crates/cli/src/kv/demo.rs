@@ -17,11 +17,12 @@ use rota_resp::Reply;
 use signal_hook::consts::SIGINT;
 
 use super::load::{Clients, Kind};
-use super::report::{Report, figures, longest_silence};
+use super::report::Report;
 use super::shifts::Shifts;
 use crate::demo::ports::free_range;
 use crate::demo::scratch::Scratch;
 use crate::say::{complain, print, print_json, tell};
+use crate::service::figures::{Figures, longest_silence};
 use crate::service::processes::{One, Processes, Service};
 use crate::service::trouble::{Plan, Trouble};
 
@@ -168,7 +169,11 @@ fn load(
     }
     let history = judge(&steps).map_err(|wrong| format!("no order explains it: {wrong}"))?;
     let identical = is_identical(processes)?;
-    let of = |kind| figures(&took, kind, seconds.as_secs_f64());
+    let of = |kind: Kind| {
+        let of = took.iter().filter(|took| took.kind == kind);
+        Figures::of(of.map(|took| took.took), seconds.as_secs_f64())
+    };
+    let silence = longest_silence(took.iter().map(|took| took.at), seconds);
     Ok(Report {
         partitions: options.partitions,
         replicas: options.replicas,
@@ -180,7 +185,7 @@ fn load(
         shifted,
         kills: trouble.kills,
         lost_states: trouble.lost,
-        longest_silence_ms: longest_silence(&took, seconds).as_millis() as u64,
+        longest_silence_ms: silence.as_millis() as u64,
         history,
         identical,
     })

@@ -70,7 +70,7 @@ pub enum Kv {
     /// Say how all processes of a store are
     #[command(after_help = "Example:\n  rota kv status --config rota.toml\n\n\
         Exit status: 0 if all are well, 1 if not, 2 for wrong use.")]
-    Status(Box<status::StatusOptions>),
+    Status(Box<crate::service::status::StatusOptions>),
     /// Load a store, or any server of Redis' protocol, and measure it: YCSB's workloads
     #[command(
         after_help = "Examples:\n  rota kv bench --workload put --clients 200 --connect 127.0.0.1:6379,127.0.0.1:6380\n  \

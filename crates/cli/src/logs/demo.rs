@@ -18,8 +18,9 @@ use super::check::History;
 use super::load::{Clients, Kinds};
 use super::local::{Local, address};
 use super::replies::entries;
-use super::report::{Report, figures, longest_silence};
+use super::report::Report;
 use crate::say::{complain, print, print_json, tell};
+use crate::service::figures::{Figures, longest_silence};
 use crate::service::processes::Processes;
 use crate::service::trouble::{Plan, Trouble};
 
@@ -143,15 +144,20 @@ fn load(
     }
     let summary = judge(&history.steps, &history.logs);
     let summary = summary.map_err(|wrong| format!("the logs do not explain it: {wrong}"))?;
+    let of = |is_several: bool| {
+        let of = took.iter().filter(|took| took.is_several == is_several);
+        Figures::of(of.map(|took| took.took), seconds.as_secs_f64())
+    };
+    let silence = longest_silence(took.iter().map(|took| took.at), seconds);
     Ok(Report {
         rings: options.rings,
         processes: options.processes,
         seconds: seconds.as_secs_f64(),
-        single: figures(&took, false, seconds.as_secs_f64()),
-        several: figures(&took, true, seconds.as_secs_f64()),
+        single: of(false),
+        several: of(true),
         kills: trouble.kills,
         lost_states: trouble.lost,
-        longest_silence_ms: longest_silence(&took, seconds).as_millis() as u64,
+        longest_silence_ms: silence.as_millis() as u64,
         history: summary,
         identical,
     })

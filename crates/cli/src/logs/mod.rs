@@ -84,7 +84,7 @@ pub enum Logs {
     /// Say how all processes are
     #[command(after_help = "Example:\n  rota log status --config rota.toml\n\n\
         Exit status: 0 if all are well, 1 if not, 2 for wrong use.")]
-    Status(Box<status::StatusOptions>),
+    Status(Box<crate::service::status::StatusOptions>),
     /// Load logs, and measure it: figure 5 of Benz et al. 2014
     #[command(
         after_help = "Examples:\n  rota log bench --writers 200 --size 1000 --storage sync\n  rota log bench --writers 64 --tails 100 --rate 2000 --for 10s\n\n\

@@ -1,27 +1,11 @@
 //! What a load has shown.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use rota_check::logs::Summary;
 use serde::Serialize;
 
-use super::load::Took;
-
-/// Of one kind of append.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Figures {
-    /// How many were done.
-    pub count: u64,
-    /// A second.
-    pub rate: u64,
-    /// Half took no longer, in microseconds.
-    pub p50: u64,
-    /// Ninety-nine of a hundred did not.
-    pub p99: u64,
-    /// The longest.
-    pub max: u64,
-}
+use crate::service::figures::Figures;
 
 /// Of all.
 #[derive(Clone, Debug, Serialize)]
@@ -46,32 +30,6 @@ pub struct Report {
     pub history: Summary,
     /// All processes have the same logs.
     pub identical: bool,
-}
-
-/// Of what was measured.
-pub fn figures(took: &[Took], is_several: bool, seconds: f64) -> Figures {
-    let of = took.iter().filter(|took| took.is_several == is_several);
-    let mut all: Vec<u64> = of.map(|took| took.took.as_micros() as u64).collect();
-    all.sort_unstable();
-    let at = |part: f64| {
-        let at = (all.len() as f64 * part) as usize;
-        all.get(at).or(all.last()).copied().unwrap_or(0)
-    };
-    Figures {
-        count: all.len() as u64,
-        rate: (all.len() as f64 / seconds) as u64,
-        p50: at(0.5),
-        p99: at(0.99),
-        max: at(1.0),
-    }
-}
-
-/// The longest time between two acknowledgements.
-pub fn longest_silence(took: &[Took], end: Duration) -> Duration {
-    let mut at: Vec<Duration> = took.iter().map(|took| took.at).chain([end]).collect();
-    at.sort_unstable();
-    let gaps = at.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
-    gaps.max().unwrap_or_default()
 }
 
 impl Report {

@@ -1,10 +1,12 @@
 //! What the commands of services have in common.
 
 pub mod connection;
+pub mod figures;
 pub mod info;
 pub mod processes;
 pub mod processor;
 pub mod serve;
+pub mod status;
 pub mod talk;
 pub mod trouble;
 pub mod where_to;

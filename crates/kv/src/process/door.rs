@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
 use rota_core::contract::{NodeId, Process};
 use rota_multiring::Rank;
-use rota_net::{Hearing, KeyRing, Talk};
+use rota_net::{Hearing, KeyRing, Landing, Talk};
 use rota_replica::{CallError, Orders};
 use tokio::time::Instant;
 
@@ -27,8 +27,6 @@ use crate::outlook::Signal;
 use crate::store::{Answered, Store};
 use rota_replica::Ready;
 
-/// How often it is looked whether somebody comes.
-const LOOK: Duration = Duration::from_millis(20);
 /// So much may wait to be told to a process.
 const MOST_QUEUED: usize = 4_096;
 /// An answer is told in parts of so many bytes.
@@ -55,82 +53,16 @@ pub(super) struct Room {
     pub(super) looks: Arc<Lane>,
     pub(super) partition: Partition,
     pub(super) patience: Duration,
-    pub(super) stop: AtomicBool,
 }
 
-/// See the module's page. Dropping it ends it.
-pub(super) struct Door {
-    room: Arc<Room>,
-    guests: Arc<Mutex<HashMap<u64, TcpStream>>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Door {
-    pub(super) fn open(address: SocketAddr, room: Room) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        let (room, guests) = (Arc::new(room), Arc::default());
-        let thread = thread::Builder::new().name("rota-kv-door".to_owned());
-        let (of, connections) = (Arc::clone(&room), Arc::clone(&guests));
-        let thread = thread.spawn(move || of.wait(&listener, &connections))?;
-        Ok(Self {
-            room,
-            guests,
-            thread: Some(thread),
-        })
-    }
-}
-
-impl Drop for Door {
-    fn drop(&mut self) {
-        self.room.stop.store(true, SeqCst);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-        for guest in lock(&self.guests).values() {
-            // It ends the threads of that connection.
-            let _ = guest.shutdown(Shutdown::Both);
-        }
-    }
+/// Serves the others at an address, until what is returned is dropped.
+pub(super) fn open(address: SocketAddr, room: Room) -> io::Result<Landing> {
+    let (room, of) = (Arc::new(room), ("rota-kv-guest", MOST_GUESTS));
+    Landing::open(address, of, move |stream| room.serve(stream))
 }
 
 impl Room {
-    fn wait(
-        self: &Arc<Self>,
-        listener: &TcpListener,
-        guests: &Arc<Mutex<HashMap<u64, TcpStream>>>,
-    ) {
-        for number in 0.. {
-            let stream = loop {
-                if self.stop.load(SeqCst) {
-                    return;
-                }
-                match listener.accept() {
-                    Ok((stream, _)) => break stream,
-                    Err(_) => thread::sleep(LOOK),
-                }
-            };
-            let is_room = lock(guests).len() < MOST_GUESTS;
-            let Some(copy) = stream.try_clone().ok().filter(|_| is_room) else {
-                continue;
-            };
-            lock(guests).insert(number, copy);
-            let (room, of) = (Arc::clone(self), Arc::clone(guests));
-            let thread = thread::Builder::new().name("rota-kv-guest".to_owned());
-            let serve = move || {
-                if let Err(error) = room.serve(stream) {
-                    tracing::debug!(%error, "another process is served no more");
-                }
-                lock(&of).remove(&number);
-            };
-            if thread.spawn(serve).is_err() {
-                lock(guests).remove(&number);
-            }
-        }
-    }
-
     fn serve(self: &Arc<Self>, stream: TcpStream) -> io::Result<()> {
-        stream.set_nonblocking(false)?;
         let may = |node: NodeId| self.others.contains(&node);
         let talk = Talk::accept(stream, self.own, may, self.keys.as_ref(), SILENCE)?;
         let (saying, hearing) = talk.split();

@@ -13,10 +13,11 @@ use rota_front::access::Users;
 use rota_front::metrics::{self, Text};
 use rota_front::{Guests, Local, SealError, Sealer, Times};
 use rota_multiring::Rank;
+use rota_net::Landing;
 use rota_replica::{Replica, ReplicaStatus};
 
 use super::desk::{AtDesk, Desk};
-use super::door::{Door, Room};
+use super::door::{self, Room};
 use super::gateway::{Gateway, Route};
 use super::link::{Link, Other};
 use super::listen::{self, Server};
@@ -71,7 +72,7 @@ impl std::error::Error for StartError {}
 /// A running process. Dropping it stops it.
 pub struct Kv {
     listeners: Option<Local>,
-    door: Option<Door>,
+    door: Option<Landing>,
     pulse: Option<Pulse>,
     metrics: Option<Local>,
     replica: Arc<Replica<Store>>,
@@ -214,7 +215,7 @@ impl Begins<'_> {
         Rank(own.unwrap_or_default())
     }
 
-    fn door(&self) -> Result<Door, StartError> {
+    fn door(&self) -> Result<Landing, StartError> {
         let room = Room {
             own: self.own(),
             keys: self.keys()?,
@@ -229,10 +230,9 @@ impl Begins<'_> {
             looks: Arc::clone(&self.looks),
             partition: Partition(self.process.partition),
             patience: patience(self.config),
-            stop: AtomicBool::new(false),
         };
         let address = self.at(self.process, self.process.link_port)?;
-        Door::open(address, room)
+        door::open(address, room)
             .map_err(|error| StartError::System("where other processes connect", error))
     }
 

@@ -1,25 +1,20 @@
 //! Where the other processes get entries that they do not have.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rota_core::contract::{NodeId, Process};
-use rota_net::{KeyRing, Talk};
+use rota_net::{KeyRing, Landing, Talk};
 use rota_storage::acceptor::FileDir;
 
-use super::lock;
 use super::source::{Ask, MOST_BYTES, Told};
 use crate::machine::Position;
 use crate::replicated::View;
 use crate::store::{ReadError, Store};
 
-/// How often it is looked whether somebody comes.
-const LOOK: Duration = Duration::from_millis(20);
 /// So many connections at most.
 const MOST_GUESTS: usize = 64;
 /// Whoever asks for nothing for so long has to come again.
@@ -36,80 +31,16 @@ pub(super) struct Room {
     pub(super) rings: Vec<u16>,
     /// The logs, once the replica has begun.
     pub(super) view: View,
-    pub(super) stop: AtomicBool,
 }
 
-type Guests = Arc<Mutex<HashMap<u64, TcpStream>>>;
-
-/// See the module's page. Dropping it ends it.
-pub(super) struct Door {
-    room: Arc<Room>,
-    guests: Guests,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Door {
-    pub(super) fn open(address: SocketAddr, room: Room) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        let (room, guests) = (Arc::new(room), Guests::default());
-        let thread = thread::Builder::new().name("rota-log-door".to_owned());
-        let (of, connections) = (Arc::clone(&room), Arc::clone(&guests));
-        let thread = thread.spawn(move || of.wait(&listener, &connections))?;
-        Ok(Self {
-            room,
-            guests,
-            thread: Some(thread),
-        })
-    }
-}
-
-impl Drop for Door {
-    fn drop(&mut self) {
-        self.room.stop.store(true, SeqCst);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-        for guest in lock(&self.guests).values() {
-            // It ends the thread of that connection.
-            let _ = guest.shutdown(Shutdown::Both);
-        }
-    }
+/// Serves the others at an address, until what is returned is dropped.
+pub(super) fn open(address: SocketAddr, room: Room) -> io::Result<Landing> {
+    let of = ("rota-log-guest", MOST_GUESTS);
+    Landing::open(address, of, move |stream| room.serve(stream))
 }
 
 impl Room {
-    fn wait(self: &Arc<Self>, listener: &TcpListener, guests: &Guests) {
-        for number in 0.. {
-            let stream = loop {
-                if self.stop.load(SeqCst) {
-                    return;
-                }
-                match listener.accept() {
-                    Ok((stream, _)) => break stream,
-                    Err(_) => thread::sleep(LOOK),
-                }
-            };
-            let is_room = lock(guests).len() < MOST_GUESTS;
-            let Some(copy) = stream.try_clone().ok().filter(|_| is_room) else {
-                continue;
-            };
-            lock(guests).insert(number, copy);
-            let (room, of) = (Arc::clone(self), Arc::clone(guests));
-            let serve = move || {
-                if let Err(error) = room.serve(stream) {
-                    tracing::debug!(%error, "another process is served no more");
-                }
-                lock(&of).remove(&number);
-            };
-            let thread = thread::Builder::new().name("rota-log-guest".to_owned());
-            if thread.spawn(serve).is_err() {
-                lock(guests).remove(&number);
-            }
-        }
-    }
-
     fn serve(&self, stream: TcpStream) -> io::Result<()> {
-        stream.set_nonblocking(false)?;
         let may = |node: NodeId| self.others.contains(&node);
         let mut talk = Talk::accept(stream, self.own, may, self.keys.as_ref(), PATIENCE)?;
         loop {

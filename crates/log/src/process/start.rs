@@ -14,13 +14,13 @@ use rota_front::local::{bind, listen};
 use rota_front::metrics::{self, Text};
 use rota_front::{Guests, Local, SealError, Sealer};
 use rota_multiring::Rank;
-use rota_net::KeyRing;
+use rota_net::{KeyRing, Landing};
 use rota_replica::{Orders, Ready, Replica, ReplicaStatus};
 use rota_storage::acceptor::FileDir;
 
 use super::around::{LogMachine, Neighbours};
 use super::client::serve;
-use super::door::{Door, Room};
+use super::door::{self, Room};
 use super::metrics::Of;
 use super::pulse::{Looked, Pulse};
 use super::server::Server;
@@ -75,7 +75,7 @@ pub struct LogProcess {
     listeners: Option<Local>,
     metrics: Option<Local>,
     pulse: Option<Pulse>,
-    door: Option<Door>,
+    door: Option<Landing>,
     source: Arc<Source>,
     replica: Arc<Replica<LogMachine>>,
 }
@@ -208,7 +208,7 @@ impl Begins<'_> {
         Ok(Arc::new(store.map_err(system("its entries"))?))
     }
 
-    fn door(&self, store: &Arc<Store<FileDir>>, view: &View) -> Result<Door, StartError> {
+    fn door(&self, store: &Arc<Store<FileDir>>, view: &View) -> Result<Landing, StartError> {
         let room = Room {
             own: self.own(),
             keys: self.keys()?,
@@ -216,10 +216,9 @@ impl Begins<'_> {
             store: Arc::clone(store),
             rings: self.config.log.rings.clone(),
             view: view.clone(),
-            stop: AtomicBool::new(false),
         };
         let address = self.at(self.process, self.process.link_port)?;
-        Door::open(address, room).map_err(system("where other processes connect"))
+        door::open(address, room).map_err(system("where other processes connect"))
     }
 
     fn source(&self) -> Result<Source, StartError> {
