@@ -56,6 +56,19 @@ pub trait Around<D: LogDisk + 'static>: Send {
     /// # Errors
     /// The disk's, or it is to stop.
     fn get_all(&self, store: &Store<D>) -> io::Result<()>;
+
+    /// Whether states of the store with this number, or the state with this digest, were told as ones that this replica has, with all of their entries.
+    fn was_told(&self, _state: u64) -> bool {
+        false
+    }
+
+    /// It is told from now on.
+    ///
+    /// # Errors
+    /// The disk's.
+    fn tell(&self, _state: u64) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// What was written.
@@ -138,6 +151,10 @@ impl<D: LogDisk + 'static> Machine for Replicated<D> {
         let heads = logs.iter().map(|(_, log)| (log.id, log.first, log.next));
         let heads: Vec<_> = heads.collect();
         let is_own = tails.store() == self.store.id();
+        // Its own, before it lost its store, or another one's that it had all of.
+        let digest = u64::from(crc_fast::crc32_iscsi(&bytes)) | (bytes.len() as u64) << 32;
+        let was_told =
+            is_own || self.around.was_told(tails.store()) || self.around.was_told(digest);
         let known = match is_own {
             true => Some(tails),
             false => self.known_tails(),
@@ -150,9 +167,9 @@ impl<D: LogDisk + 'static> Machine for Replicated<D> {
         self.logs = logs;
         *lock(&self.view.0) = self.logs.clone();
         self.around.changed(None);
-        if is_own {
+        if was_told {
             if !missing.is_empty() {
-                // The state has been told as this replica's own: what was lost since is got meanwhile.
+                // What was lost since is got meanwhile.
                 let ranges = missing.len();
                 tracing::error!(
                     ranges,
@@ -168,7 +185,7 @@ impl<D: LogDisk + 'static> Machine for Replicated<D> {
         let tails = self.store.sync(self.store.mark())?;
         self.store.keep_tails(&tails)?;
         lock(&self.written).tails = Some(tails);
-        Ok(())
+        self.around.tell(digest)
     }
 }
 

@@ -5,6 +5,7 @@ mod around;
 mod client;
 mod door;
 mod info;
+mod lag;
 mod merging;
 mod metrics;
 mod names;

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use rota_front::Guests;
 use rota_storage::acceptor::FileDir;
 
+use super::lag::Lag;
 use super::source::Source;
 use super::waiters::Waiters;
 use super::way::Way;
@@ -20,6 +21,8 @@ pub(super) struct Server {
     pub(super) source: Arc<Source>,
     pub(super) view: View,
     pub(super) waiters: Waiters,
+    /// How late the thread of the clients is.
+    pub(super) lag: Lag,
     /// So many other processes have all logs, too.
     pub(super) others: usize,
     /// What clients had ordered together.

@@ -17,10 +17,12 @@ use rota_multiring::Rank;
 use rota_net::{KeyRing, Landing};
 use rota_replica::{Orders, Ready, Replica, ReplicaStatus};
 use rota_storage::acceptor::FileDir;
+use tokio::task::spawn_local;
 
-use super::around::{LogMachine, Neighbours};
+use super::around::{LogMachine, Neighbours, Told};
 use super::client::serve;
 use super::door::{self, Room};
+use super::lag::Lag;
 use super::metrics::Of;
 use super::pulse::{Looked, Pulse};
 use super::server::Server;
@@ -104,6 +106,7 @@ impl LogProcess {
         let neighbours = Neighbours {
             waiters: waiters.clone(),
             source: Arc::clone(&source),
+            told: begins.told(&store)?,
         };
         let machine = LogMachine::new(Arc::clone(&store), Box::new(neighbours));
         let view = machine.view();
@@ -208,6 +211,12 @@ impl Begins<'_> {
         Ok(Arc::new(store.map_err(system("its entries"))?))
     }
 
+    fn told(&self, store: &Store<FileDir>) -> Result<Told, StartError> {
+        let told = Told::open(self.config.directory(self.node).join("told"));
+        let told = told.and_then(|told| told.add(store.id()).map(|()| told));
+        told.map_err(system("which states it has told that it has"))
+    }
+
     fn door(&self, store: &Arc<Store<FileDir>>, view: &View) -> Result<Landing, StartError> {
         let room = Room {
             own: self.own(),
@@ -288,6 +297,7 @@ impl Begins<'_> {
             store,
             source,
             waiters,
+            lag: Lag::default(),
             others: self.config.log.process.len() - 1,
             batches: AtomicU64::new(0),
             unknown: AtomicU64::new(0),
@@ -321,6 +331,8 @@ impl Begins<'_> {
         let listener = listener.map_err(system("where clients connect"))?;
         let local = Local::start("rota-log-redis", move || {
             run(&server);
+            let watched = Arc::clone(&server);
+            drop(spawn_local(async move { watched.lag.watch().await }));
             let guests = Arc::clone(&server.guests);
             let serve =
                 move |stream, who, number| serve(Arc::clone(&server), (stream, who), number);

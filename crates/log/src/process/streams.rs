@@ -2,10 +2,11 @@
 
 use std::io;
 use std::pin::pin;
+use std::time::Duration;
 
 use bytes::Bytes;
 use rota_resp::{Reply, Version};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::client::Client;
 use super::reading::ReadFailed;
@@ -16,6 +17,8 @@ use crate::store::Run;
 
 /// A reply of no more than this is read before anything of it is told.
 const LITTLE_BYTES: usize = 4 << 20;
+/// Before it is looked again what is there.
+const AGAIN: Duration = Duration::from_millis(1);
 /// Entries that are read backwards are read so many at once.
 const BACK: u64 = 256;
 
@@ -95,8 +98,8 @@ impl Client<'_> {
                 true => (to.max(from) - count, to.max(from)),
             };
             let log = head.id;
-            let part = Part { log, from, to };
-            match self.little(part).await {
+            let (part, mut left) = (Part { log, from, to }, LITTLE_BYTES);
+            match self.little(part, &mut left).await {
                 // Some of it was trimmed meanwhile: it is told what is there now.
                 Err(ReadFailed::Trimmed) if !is_last => {}
                 Err(why) => return Err(lost(why)),
@@ -131,14 +134,14 @@ impl Client<'_> {
         }
     }
 
-    /// All of it, if that is not much: what is read before anything is told cannot be trimmed as it is told.
-    async fn little(&self, part: Part) -> Result<Option<Vec<Run>>, ReadFailed> {
-        let (mut from, mut bytes, mut runs) = (part.from, 0, Vec::new());
+    /// All of it, if that is no more than is left: what is read before anything is told cannot be trimmed as it is told.
+    async fn little(&self, part: Part, left: &mut usize) -> Result<Option<Vec<Run>>, ReadFailed> {
+        let (mut from, mut runs) = (part.from, Vec::new());
         while from < part.to {
             let run = self.server.entries(part.log, (from, part.to)).await?;
-            bytes += run.bytes().len();
-            if bytes > LITTLE_BYTES {
-                return Ok(None);
+            match left.checked_sub(run.bytes().len()) {
+                Some(less) => *left = less,
+                None => return Ok(None),
             }
             from = run.next();
             runs.push(run);
@@ -232,6 +235,7 @@ impl Client<'_> {
                     return Ok(());
                 }
                 // Some of it was trimmed meanwhile: it is told what is there now.
+                sleep(AGAIN).await;
                 continue;
             }
             let (Some(waiter), Some(until)) = (&waiter, until) else {
@@ -256,7 +260,13 @@ impl Client<'_> {
             self.wire.write(kept).await?;
             tokio::select! {
                 biased;
-                () = waiter.news() => return Ok(true),
+                () = waiter.news() => {
+                    let pause = self.server.lag.pause();
+                    if !pause.is_zero() {
+                        sleep(pause).await;
+                    }
+                    return Ok(true);
+                }
                 () = &mut late => return Ok(false),
                 // A process that is behind is looked at again.
                 () = &mut again => return Ok(true),
@@ -275,9 +285,9 @@ impl Client<'_> {
         for part in &mut parts {
             part.to = part.to.min(part.from.saturating_add(most));
         }
-        let mut little = Vec::new();
+        let (mut little, mut left) = (Vec::new(), LITTLE_BYTES);
         for part in parts.iter().filter(|part| part.len() > 0) {
-            match self.little(*part).await {
+            match self.little(*part, &mut left).await {
                 Ok(runs) => little.push(runs),
                 Err(ReadFailed::Trimmed) => return Ok(false),
                 Err(why) => return Err(lost(why)),
