@@ -17,8 +17,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// So many states are kept beside the newest one, at most.
-const KEPT: usize = 3;
+/// So many states may be begun with, and more: those on the shelf, and some that did not get there.
+const KEPT: usize = 8;
 
 /// See the module's page.
 pub struct Replicated<D: LogDisk + 'static> {
@@ -183,7 +183,9 @@ impl<D: LogDisk + 'static> Machine for Replicated<D> {
             self.around.get_all(&self.store)?;
         }
         let tails = self.store.sync(self.store.mark())?;
-        self.store.keep_tails(&tails)?;
+        if let Err(error) = self.store.keep_tails(&tails) {
+            tracing::warn!(%error, "after a restart all entries are looked through");
+        }
         lock(&self.written).tails = Some(tails);
         self.around.tell(digest)
     }

@@ -49,6 +49,7 @@ pub(super) struct Looked {
 /// See the module's page. Dropping it ends it.
 pub(super) struct Pulse {
     stop: Arc<AtomicBool>,
+    source: Arc<Source>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -57,6 +58,7 @@ impl Pulse {
         let stop = Arc::new(AtomicBool::new(false));
         let mut pulse = Self {
             stop: Arc::clone(&stop),
+            source: Arc::clone(&looked.source),
             threads: Vec::new(),
         };
         let (store, source) = (Arc::clone(&looked.store), Arc::clone(&looked.source));
@@ -85,6 +87,7 @@ impl Pulse {
 impl Drop for Pulse {
     fn drop(&mut self) {
         self.stop.store(true, SeqCst);
+        self.source.stop.store(true, SeqCst);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }

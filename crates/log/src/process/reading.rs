@@ -13,7 +13,8 @@ use crate::store::{Missing, ReadError, Run};
 
 /// So much is read at once.
 pub(super) const READ_BYTES: usize = 256 << 10;
-/// How long it waits before others are asked again.
+/// How long it waits before it reads again what was got, and before others are asked again.
+const SOON: Duration = Duration::from_millis(1);
 const AGAIN: Duration = Duration::from_millis(50);
 
 /// Why entries are not read.
@@ -64,12 +65,14 @@ impl Server {
                 Ok(Ok(run)) => return Ok(run),
                 Ok(Err(ReadError::Trimmed { .. })) => return Err(ReadFailed::Trimmed),
                 Ok(Err(error)) => {
-                    if !self.get(log, error).await {
-                        if Instant::now() >= until {
-                            return Err(ReadFailed::Nowhere);
-                        }
-                        sleep(AGAIN).await;
+                    let pause = match self.get(log, error).await {
+                        true => SOON,
+                        false => AGAIN,
+                    };
+                    if Instant::now() >= until {
+                        return Err(ReadFailed::Nowhere);
                     }
+                    sleep(pause).await;
                 }
                 Err(_) => return Err(ReadFailed::Nowhere),
             }

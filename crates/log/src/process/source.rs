@@ -224,7 +224,7 @@ impl Source {
     /// Gets all that a store does not have, until it has it or this is to stop.
     ///
     /// # Errors
-    /// The disk's, or it is to stop.
+    /// It is to stop.
     pub(super) fn get_all(&self, store: &Store<FileDir>) -> io::Result<()> {
         let mut said: Option<Instant> = None;
         loop {
@@ -235,8 +235,10 @@ impl Source {
             if self.stop.load(SeqCst) {
                 return Err(io::Error::other("it is to stop"));
             }
-            if self.get(store, first)? {
-                continue;
+            match self.get(store, first) {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(error) => tracing::error!(%error, "entries that came cannot be written"),
             }
             if said.is_none_or(|said| said.elapsed() > SAY) {
                 said = Some(Instant::now());
@@ -272,9 +274,9 @@ impl Source {
 
     /// Only one at a time puts a file in order.
     fn turn(&self, of: (u64, Position)) -> Option<Turn<'_>> {
-        lock(&self.repairs)
-            .insert(of)
-            .then_some(Turn { source: self, of })
+        // A turn that is made and dropped would end that of another one.
+        let is_mine = lock(&self.repairs).insert(of);
+        is_mine.then(|| Turn { source: self, of })
     }
 
     /// Puts in order what was found damaged. `false`: nobody gives what is needed.

@@ -317,6 +317,7 @@ impl Client<'_> {
                 Some(runs) => runs.iter().for_each(|run| self.tell_run(run)),
                 None => self.tell(part).await?,
             }
+            self.make_room().await?;
         }
         Ok(true)
     }

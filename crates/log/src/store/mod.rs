@@ -213,6 +213,8 @@ impl<D: LogDisk + 'static> Store<D> {
     pub fn trim(&self, log: u64, first: u64) {
         lock(&self.inner.state).raise(log, first);
         self.inner.work.notify_one();
+        // Whoever waits for room may have it.
+        self.inner.changed.notify_all();
     }
 
     /// All of a log goes, and it will never be there again: nobody appends to it but who replays what was before.
@@ -225,6 +227,7 @@ impl<D: LogDisk + 'static> Store<D> {
             entry.deleted_before = Some(mark);
         }
         self.inner.work.notify_one();
+        self.inner.changed.notify_all();
     }
 
     /// No checkpoint from before `mark` will ever be begun with. What is known only for their sake, of logs that were deleted, is

@@ -165,10 +165,14 @@ impl Segment {
 impl<D: LogDisk> Inner<D> {
     fn read_file(&self, plan: &Plan) -> Result<Option<Run>, ReadError> {
         let Plan { log, first, id, .. } = *plan;
-        let failed = |error| ReadError::Io {
-            from: first,
-            to: plan.end.position,
-            error,
+        let failed = |error| {
+            let state = lock(&self.state);
+            let floor = state.logs.get(&log).map_or(first, |entry| entry.floor);
+            ReadError::Io {
+                from: first.max(floor),
+                to: plan.end.position,
+                error,
+            }
         };
         let file = match self.files.get_or_open(&self.disk, id, &name(log, first)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -187,9 +187,15 @@ impl<D: LogDisk> Inner<D> {
                 None => return Ok(()),
             }
         };
-        let file = self.files.get_or_open(&self.disk, id, &name(log, first))?;
+        // What cannot be read is missing, and got from others.
+        let lost = |error| {
+            self.lose_file(log, first, id);
+            error
+        };
+        let file = self.files.get_or_open(&self.disk, id, &name(log, first));
+        let file = file.map_err(lost)?;
         let mut all = vec![0; usize::try_from(bytes).unwrap_or(0)];
-        let read = file.read_at(0, &mut all)?;
+        let read = file.read_at(0, &mut all).map_err(lost)?;
         all.truncate(read);
         // It may have more, which another file has, too.
         let run = Run::check(

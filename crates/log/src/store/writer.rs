@@ -238,6 +238,28 @@ impl<D: LogDisk> Inner<D> {
         }
     }
 
+    /// Nothing waits: what could not be written was trimmed, and whether the disk works is not known any more.
+    fn on_nothing_left(&self) {
+        let mut state = lock(&self.state);
+        if state.is_failing && state.unwritten == 0 {
+            state.is_failing = false;
+            drop(state);
+            self.changed.notify_all();
+        }
+    }
+
+    /// A file that cannot be written to gets nothing more: what fails may be that file alone.
+    fn leave(&self, batch: &Batch, error: &io::Error) {
+        let Target::Behind { first, id, .. } = batch.target else {
+            return;
+        };
+        if error.kind() == io::ErrorKind::NotFound {
+            self.lose_file(batch.log, first, id);
+        } else if let Some(entry) = lock(&self.state).logs.get_mut(&batch.log) {
+            entry.seal(first);
+        }
+    }
+
     /// Does what is next to do: removes what is trimmed, writes one batch.
     pub(super) fn step(&self) -> Step {
         let _turn = lock(&self.turn);
@@ -261,6 +283,7 @@ impl<D: LogDisk> Inner<D> {
             self.changed.notify_all();
         }
         let Some(batch) = batch else {
+            self.on_nothing_left();
             return if marks { Step::Done } else { Step::Idle };
         };
         let put = self.put(batch.log, batch.first, &batch.bytes, batch.target);
@@ -272,6 +295,9 @@ impl<D: LogDisk> Inner<D> {
             }
             Err(error) => {
                 state.wrote_not(&batch, error);
+                drop(state);
+                self.leave(&batch, error);
+                state = lock(&self.state);
                 Step::Failed
             }
         };

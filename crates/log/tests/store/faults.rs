@@ -334,3 +334,64 @@ fn what_was_trimmed_between_a_mark_and_its_sync_is_not_missed() {
     let store = open(&dir);
     assert_eq!(store.begin(&[(1, 1, 20)], Some(&tails)).unwrap(), []);
 }
+
+/// Nothing waits any more, so nobody knows that the disk still fails.
+#[test]
+fn what_a_full_disk_did_not_take_is_deleted_and_the_disk_is_not_full_for_ever() {
+    let dir = SimDir::default();
+    let store = open(&dir);
+    dir.world().always = Some(("write", ENOSPC));
+    append(&store, 1, 1, 10);
+    assert_eq!(store.step(), Step::Failed);
+    assert!(store.status().is_failing);
+    store.delete(1);
+    dir.world().always = None;
+    while store.step() == Step::Failed {}
+    assert!(!store.status().is_failing);
+}
+
+/// What is below the floor is not asked for.
+#[test]
+fn a_file_that_cannot_be_read_is_replaced_though_its_front_is_trimmed() {
+    let dir = SimDir::default();
+    let store = open(&dir);
+    append(&store, 1, 1, 200);
+    write_all(&store);
+    let tails = store.sync(store.mark()).unwrap();
+    drop(store);
+    let store = open(&dir);
+    assert_eq!(store.begin(&[(1, 1, 200)], Some(&tails)).unwrap(), []);
+    store.trim(1, 5);
+    dir.world().always = Some(("read", EIO));
+    let failed = store.read(1, 5, 200, 700);
+    let Err(ReadError::Io { from: 5, to, .. }) = failed else {
+        panic!("{failed:?}");
+    };
+    dir.world().always = None;
+    let mut repair = store.repair(1, 5, to).unwrap().expect("it is the file");
+    repair.add(&run(1, 5, to)).unwrap();
+    assert!(repair.finish().unwrap());
+    read_all(&store, 1, 5, 200);
+}
+
+/// A sync failed, and what was written cannot be read back: it is missing, and is got from others.
+#[test]
+fn what_cannot_be_read_back_is_missing() {
+    let dir = SimDir::default();
+    let store = open(&dir);
+    append(&store, 1, 1, 20);
+    write_all(&store);
+    dir.world().always = Some(("sync", EIO));
+    assert!(store.sync(store.mark()).is_err());
+    dir.world().always = Some(("read", EIO));
+    assert!(store.sync(store.mark()).is_err());
+    dir.world().always = None;
+    let missing = store.missing();
+    assert!(!missing.is_empty(), "nobody would get it");
+    for Missing { log, from, to } in missing {
+        store.fill(&run(log, from, to)).unwrap();
+    }
+    write_all(&store);
+    store.sync(store.mark()).unwrap();
+    read_all(&store, 1, 1, 20);
+}
