@@ -174,6 +174,15 @@ impl<D: LogDisk> Inner<D> {
         is_known
     }
 
+    /// What is in a file.
+    fn read_back(&self, name: &str, id: u64, bytes: u64) -> io::Result<(D::File, Vec<u8>)> {
+        let file = self.files.get_or_open(&self.disk, id, name)?;
+        let mut all = vec![0; usize::try_from(bytes).unwrap_or(0)];
+        let read = file.read_at(0, &mut all)?;
+        all.truncate(read);
+        Ok((file, all))
+    }
+
     /// Writes a file anew of which a sync failed, since the system believes now that it is written.
     fn write_anew(&self, log: u64, first: u64, id: u64) -> io::Result<()> {
         let (next, bytes) = {
@@ -188,15 +197,12 @@ impl<D: LogDisk> Inner<D> {
             }
         };
         // What cannot be read is missing, and got from others.
-        let lost = |error| {
+        let read = self.read_back(&name(log, first), id, bytes);
+        let (file, mut all) = read.map_err(|error| {
             self.lose_file(log, first, id);
             error
-        };
-        let file = self.files.get_or_open(&self.disk, id, &name(log, first));
-        let file = file.map_err(lost)?;
-        let mut all = vec![0; usize::try_from(bytes).unwrap_or(0)];
-        let read = file.read_at(0, &mut all).map_err(lost)?;
-        all.truncate(read);
+        })?;
+        let read = all.len();
         // It may have more, which another file has, too.
         let run = Run::check(
             log,

@@ -31,9 +31,7 @@ use std::time::Duration;
 use crate::epoll::Epoll;
 use crate::keys::KeyRing;
 use crate::network::{Network, NodeAddress};
-use crate::pool::Pool;
-use crate::stats::NetStats;
-use crate::sys;
+use crate::{pool::Pool, stats::NetStats, sys};
 use door::Door;
 use handshake::{NONCE_BYTES, Own, Refusal};
 pub use landing::Landing;
@@ -45,7 +43,7 @@ pub use talk::{Hearing, Saying, Talk};
 /// What waits for a link in this process, in bytes; the kernel holds more.
 pub const QUEUE_BYTES: usize = 1 << 20;
 
-/// The largest message, in bytes: a link with nothing to do always has room for one.
+/// The largest message: a link with nothing to do always has room for one.
 pub const MESSAGE_BYTES: usize = QUEUE_BYTES / 2;
 
 /// A connection has so long to become a session.
