@@ -26,6 +26,8 @@ use crate::service::trouble::{Plan, Trouble};
 
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(50);
+/// So many entries are read at once.
+const TOGETHER: usize = 5_000;
 /// The logs that are loaded.
 const LOGS: [&str; 3] = ["orders", "trades", "audit"];
 
@@ -165,28 +167,46 @@ fn load(
 
 /// What the logs have, and whether all processes say the same.
 fn at_the_end(processes: &mut Processes) -> Result<(Logs, bool), String> {
-    let asked = LOGS.map(|log| vec!["XRANGE", log, "-", "+"]);
     let mut all: Vec<Logs> = Vec::new();
     for at in 0..processes.count() {
         processes.wait(at)?;
-        let replies = processes.ask(at, &asked)?;
         let mut logs = Logs::new();
-        for (name, reply) in LOGS.iter().zip(&replies) {
-            let found = entries(reply);
-            let found = found.ok_or_else(|| format!("process {}: {reply:?}", at + 1))?;
-            let first = found.first().map_or(1, |first| first.0);
-            if found
-                .iter()
-                .zip(first..)
-                .any(|((at, _), expected)| *at != expected)
-            {
-                return Err(format!("process {}: {name} has a gap", at + 1));
-            }
-            let values = found.into_iter().map(|(_, value)| value).collect();
-            logs.insert((*name).to_owned(), Log { first, values });
+        for name in LOGS {
+            logs.insert(name.to_owned(), whole(processes, at, name)?);
         }
         all.push(logs);
     }
     let identical = all.windows(2).all(|pair| pair[0] == pair[1]);
     Ok((all.pop().unwrap_or_default(), identical))
+}
+
+/// All of a log, as a process has it, some at a time.
+fn whole(processes: &Processes, at: usize, name: &str) -> Result<Log, String> {
+    let mut log = Log {
+        first: 1,
+        values: Vec::new(),
+    };
+    let (count, mut next) = (TOGETHER.to_string(), 1);
+    loop {
+        let from = next.to_string();
+        let asked = vec!["XRANGE", name, &from, "+", "COUNT", &count];
+        let replies = processes.ask(at, &[asked])?;
+        let reply = replies.first().ok_or("no answer")?;
+        let found = entries(reply);
+        let found = found.ok_or_else(|| format!("process {}: {reply:?}", at + 1))?;
+        if let (true, Some((first, _))) = (log.values.is_empty(), found.first()) {
+            (log.first, next) = (*first, *first);
+        }
+        let is_all = found.len() < TOGETHER;
+        for (position, value) in found {
+            if position != next {
+                return Err(format!("process {}: {name} has a gap", at + 1));
+            }
+            next += 1;
+            log.values.push(value);
+        }
+        if is_all {
+            return Ok(log);
+        }
+    }
 }

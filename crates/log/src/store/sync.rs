@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use bytes::Bytes;
 use rota_storage::acceptor::{Access, LogDisk, LogFile as _};
 
 use crate::mutants::{self, Mutant};
@@ -198,17 +197,12 @@ impl<D: LogDisk> Inner<D> {
         };
         // What cannot be read is missing, and got from others.
         let read = self.read_back(&name(log, first), id, bytes);
-        let (file, mut all) = read.map_err(|error| {
+        let (file, mut all) = read.inspect_err(|_| {
             self.lose_file(log, first, id);
-            error
         })?;
-        let read = all.len();
         // It may have more, which another file has, too.
-        let run = Run::check(
-            log,
-            first,
-            Bytes::from(all.split_off(read.min(HEADER as usize))),
-        );
+        let records = all.split_off(all.len().min(HEADER as usize));
+        let run = Run::check(log, first, records.into());
         let run = run.ok().and_then(|run| run.part(first, next, usize::MAX));
         let Some(run) = run.filter(|run| run.next() == next) else {
             let begin = Entry {
