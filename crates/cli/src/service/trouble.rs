@@ -144,8 +144,12 @@ impl Trouble {
     }
 }
 
+/// There, or in a directory there.
 fn has_state(directory: &Path) -> bool {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.any(|name| name.ends_with(".manifest"))
+    let mut paths = entries.map(|entry| entry.path());
+    paths.any(|path| {
+        let is_state = path.extension().is_some_and(|of| of == "manifest");
+        is_state || path.is_dir() && has_state(&path)
+    })
 }
