@@ -86,7 +86,10 @@ fn kills_lose_nothing_that_was_told() {
     assert_eq!(report["identical"], true);
     // The sixth kill and each sixth after it takes all that one has, if the others have states.
     let seconds: u64 = seconds.parse().expect("a number");
-    assert!(seconds < 60 || report["lost_states"].as_u64() > Some(0), "{report}");
+    assert!(
+        seconds < 60 || report["lost_states"].as_u64() > Some(0),
+        "{report}"
+    );
 }
 
 /// A demo that runs until it is dropped.
