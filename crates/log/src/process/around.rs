@@ -52,17 +52,20 @@ impl Told {
     /// One more. It is on the disk then.
     pub(super) fn add(&self, state: u64) -> io::Result<()> {
         let mut of = lock(&self.of);
-        if !of.insert(state) {
+        if of.contains(&state) {
             return Ok(());
         }
-        let lines: String = of.iter().map(|state| format!("{state:016x}\n")).collect();
+        let all = of.iter().chain([&state]);
+        let lines: String = all.map(|state| format!("{state:016x}\n")).collect();
         let new = self.path.with_extension("new");
         let mut file = File::create(&new)?;
         file.write_all(lines.as_bytes())?;
         file.sync_all()?;
         std::fs::rename(&new, &self.path)?;
         let directory = self.path.parent().map(File::open);
-        directory.transpose()?.map_or(Ok(()), |of| of.sync_all())
+        directory.transpose()?.map_or(Ok(()), |of| of.sync_all())?;
+        of.insert(state);
+        Ok(())
     }
 }
 
