@@ -21,7 +21,8 @@ use super::report::Report;
 use super::shifts::Shifts;
 use crate::demo::ports::free_range;
 use crate::demo::scratch::Scratch;
-use crate::say::{complain, print, print_json, tell};
+use crate::say::tell;
+use crate::service::conclude;
 use crate::service::figures::{Figures, longest_silence};
 use crate::service::processes::{One, Processes, Service};
 use crate::service::trouble::{Plan, Trouble};
@@ -66,22 +67,7 @@ pub struct DemoOptions {
 
 /// Runs it.
 pub fn main(options: &DemoOptions) -> ExitCode {
-    match run(options) {
-        Ok(report) => {
-            print(&report.text());
-            if options.json {
-                print_json(&report);
-            }
-            match report.identical {
-                true => ExitCode::SUCCESS,
-                false => ExitCode::FAILURE,
-            }
-        }
-        Err(what) => {
-            complain(&what);
-            ExitCode::FAILURE
-        }
-    }
+    conclude(run(options), options.json)
 }
 
 fn run(options: &DemoOptions) -> Result<Report, String> {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use rota_check::history::Summary;
 use serde::Serialize;
 
+use crate::service::Shown;
 use crate::service::figures::Figures;
 
 use super::shifts::Shifted;
@@ -40,9 +41,12 @@ pub struct Report {
     pub identical: bool,
 }
 
-impl Report {
-    /// For people.
-    pub fn text(&self) -> String {
+impl Shown for Report {
+    fn is_well(&self) -> bool {
+        self.identical
+    }
+
+    fn text(&self) -> String {
         let mut text = format!(
             "{:<18}{:>9}{:>10}{:>10}{:>10}{:>10}\n",
             "", "done", "a second", "p50 us", "p99 us", "max us"

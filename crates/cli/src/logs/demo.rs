@@ -19,7 +19,8 @@ use super::load::{Clients, Kinds};
 use super::local::{Local, address};
 use super::replies::entries;
 use super::report::Report;
-use crate::say::{complain, print, print_json, tell};
+use crate::say::tell;
+use crate::service::conclude;
 use crate::service::figures::{Figures, longest_silence};
 use crate::service::processes::Processes;
 use crate::service::trouble::{Plan, Trouble};
@@ -71,22 +72,7 @@ pub struct DemoOptions {
 
 /// Runs it.
 pub fn main(options: &DemoOptions) -> ExitCode {
-    match run(options) {
-        Ok(report) => {
-            print(&report.text());
-            if options.json {
-                print_json(&report);
-            }
-            match report.identical {
-                true => ExitCode::SUCCESS,
-                false => ExitCode::FAILURE,
-            }
-        }
-        Err(what) => {
-            complain(&what);
-            ExitCode::FAILURE
-        }
-    }
+    conclude(run(options), options.json)
 }
 
 fn run(options: &DemoOptions) -> Result<Report, String> {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use rota_check::logs::Summary;
 use serde::Serialize;
 
+use crate::service::Shown;
 use crate::service::figures::Figures;
 
 /// Of all.
@@ -32,9 +33,12 @@ pub struct Report {
     pub identical: bool,
 }
 
-impl Report {
-    /// For people.
-    pub fn text(&self) -> String {
+impl Shown for Report {
+    fn is_well(&self) -> bool {
+        self.identical
+    }
+
+    fn text(&self) -> String {
         let mut text = format!(
             "{:<16}{:>9}{:>10}{:>10}{:>10}{:>10}\n",
             "appends", "done", "a second", "p50 us", "p99 us", "max us"

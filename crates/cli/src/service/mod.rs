@@ -12,7 +12,40 @@ pub mod trouble;
 pub mod where_to;
 pub mod who;
 
+use std::process::ExitCode;
+
 use rota_node::VoteStorage;
+use serde::Serialize;
+
+use crate::say::{complain, print, print_json};
+
+/// What a run has shown.
+pub trait Shown: Serialize {
+    /// For people.
+    fn text(&self) -> String;
+
+    /// Nothing was wrong.
+    fn is_well(&self) -> bool;
+}
+
+/// Says what a run has shown, or why it has shown nothing. `json`: an object on the last line, too.
+pub fn conclude<R: Shown>(run: Result<R, String>, json: bool) -> ExitCode {
+    let report = match run {
+        Ok(report) => report,
+        Err(what) => {
+            complain(&what);
+            return ExitCode::FAILURE;
+        }
+    };
+    print(&report.text());
+    if json {
+        print_json(&report);
+    }
+    match report.is_well() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
 
 /// Where votes are kept, as it is written.
 pub fn storage(text: &str) -> Result<VoteStorage, String> {

@@ -22,7 +22,8 @@ use self::measured::Measured;
 use self::report::Report;
 use self::route::Route;
 use self::workload::Workload;
-use crate::say::{complain, print, print_json, tell};
+use crate::say::tell;
+use crate::service::conclude;
 use crate::service::processor::Processor;
 
 /// So many values are on their way of a client that fills.
@@ -85,22 +86,7 @@ pub struct KvBench {
 
 /// Runs it.
 pub fn main(options: &KvBench) -> ExitCode {
-    match run(options) {
-        Ok(report) => {
-            print(&report.text());
-            if options.json {
-                print_json(&report);
-            }
-            match report.is_well() {
-                true => ExitCode::SUCCESS,
-                false => ExitCode::FAILURE,
-            }
-        }
-        Err(what) => {
-            complain(&what);
-            ExitCode::FAILURE
-        }
-    }
+    conclude(run(options), options.json)
 }
 
 fn run(options: &KvBench) -> Result<Report, String> {

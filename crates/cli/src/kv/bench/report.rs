@@ -7,6 +7,7 @@ use rota_bench::Summary;
 use serde::Serialize;
 
 use super::measured::Measured;
+use crate::service::Shown;
 
 /// Of one kind of work.
 #[derive(Clone, Debug, Serialize)]
@@ -69,14 +70,15 @@ impl Report {
             processor_us: used.map(|used| used.as_secs_f64() * 1e6 / count.max(1) as f64),
         }
     }
+}
 
+impl Shown for Report {
     /// Something was done, and nothing was refused.
-    pub const fn is_well(&self) -> bool {
+    fn is_well(&self) -> bool {
         self.refused == 0 && self.broken == 0 && !self.work.is_empty()
     }
 
-    /// For people.
-    pub fn text(&self) -> String {
+    fn text(&self) -> String {
         let mut text = format!(
             "{:<18}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}\n",
             "", "done", "a second", "p50 us", "p99 us", "p99.9 us", "max us"

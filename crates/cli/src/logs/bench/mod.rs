@@ -16,7 +16,8 @@ use tokio::task::LocalSet;
 use self::client::{Client, Plan};
 use self::report::{Measured, Report};
 use super::local::Local;
-use crate::say::{complain, print, print_json};
+
+use crate::service::conclude;
 use crate::service::processor::Processor;
 
 /// Options of `rota log bench`.
@@ -68,22 +69,7 @@ pub struct BenchOptions {
 
 /// Runs it.
 pub fn main(options: &BenchOptions) -> ExitCode {
-    match run(options) {
-        Ok(report) => {
-            print(&report.text());
-            if options.json {
-                print_json(&report);
-            }
-            match report.is_well() {
-                true => ExitCode::SUCCESS,
-                false => ExitCode::FAILURE,
-            }
-        }
-        Err(what) => {
-            complain(&what);
-            ExitCode::FAILURE
-        }
-    }
+    conclude(run(options), options.json)
 }
 
 fn run(options: &BenchOptions) -> Result<Report, String> {

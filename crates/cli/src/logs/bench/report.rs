@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use rota_bench::{Latencies, Summary};
 use serde::Serialize;
 
+use crate::service::Shown;
+
 /// Of all clients.
 #[derive(Debug, Default)]
 pub struct Measured {
@@ -84,14 +86,15 @@ impl Report {
             processor_us: used.map(|used| used.as_secs_f64() * 1e6 / appends.max(1) as f64),
         }
     }
+}
 
+impl Shown for Report {
     /// Something was done, and nothing was refused.
-    pub const fn is_well(&self) -> bool {
+    fn is_well(&self) -> bool {
         self.refused == 0 && self.broken == 0 && self.appends > 0
     }
 
-    /// For people.
-    pub fn text(&self) -> String {
+    fn text(&self) -> String {
         let mut text = format!(
             "{:<18}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}\n",
             "", "done", "a second", "p50 us", "p99 us", "p99.9 us", "max us"
