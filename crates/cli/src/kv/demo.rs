@@ -2,8 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -19,11 +18,10 @@ use signal_hook::consts::SIGINT;
 use super::load::{Clients, Kind};
 use super::report::Report;
 use super::shifts::Shifts;
-use crate::demo::ports::free_range;
-use crate::demo::scratch::Scratch;
 use crate::say::tell;
 use crate::service::conclude;
 use crate::service::figures::{Figures, longest_silence};
+use crate::service::local::{Local, OnThisHost, local};
 use crate::service::processes::{One, Processes, Service};
 use crate::service::trouble::{Plan, Trouble};
 
@@ -71,37 +69,36 @@ pub fn main(options: &DemoOptions) -> ExitCode {
 }
 
 fn run(options: &DemoOptions) -> Result<Report, String> {
-    let failed = |error: io::Error| format!("its signals or its directory: {error}");
+    let failed = |error: io::Error| format!("its signals: {error}");
     let stop = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGINT, Arc::clone(&stop)).map_err(failed)?;
-    let scratch = Scratch::with_own_interrupt().map_err(failed)?;
     let of = (options.partitions, options.replicas);
-    let port = free_range(KvConfig::ports(of)).ok_or("there are not so many free ports")?;
-    let config = KvConfig::loopback(of, port, (scratch.path(), options.storage));
-    for name in ["votes", "states"] {
-        fs::create_dir(scratch.path().join(name)).map_err(failed)?;
-    }
-    let file = scratch.path().join("rota.toml");
-    let text = config.to_toml().map_err(|error| error.to_string())?;
-    fs::write(&file, text).map_err(failed)?;
-    let one = |process: &ProcessSection| One {
-        address: local(process.redis_port),
-        states: config.kv.state_dir.join(format!("node-{}", process.node)),
-    };
-    let all = config.kv.process.iter().map(one).collect();
     let service = Service {
         name: "kv",
         // It is answered when a process answers for keys of all partitions.
         asks: &["DBSIZE"],
         replicas: usize::from(of.1),
     };
-    let mut processes = Processes::start(service, file, all)?;
-    introduce(&config, of);
-    load((&config, &mut processes), options, &stop)
+    let make = |port, directory: &Path| KvConfig::loopback(of, port, (directory, options.storage));
+    let mut running = Local::start(service, KvConfig::ports(of), make)?;
+    introduce(&running.config, of);
+    load((&running.config, &mut running.processes), options, &stop)
 }
 
-fn local(port: Option<u16>) -> SocketAddr {
-    SocketAddr::from((Ipv4Addr::LOCALHOST, port.unwrap_or_default()))
+impl OnThisHost for KvConfig {
+    const DIRECTORIES: [&'static str; 2] = ["votes", "states"];
+
+    fn file(&self) -> Result<String, String> {
+        self.to_toml().map_err(|error| error.to_string())
+    }
+
+    fn processes(&self) -> Vec<One> {
+        let one = |process: &ProcessSection| One {
+            address: local(process.redis_port),
+            states: self.kv.state_dir.join(format!("node-{}", process.node)),
+        };
+        self.kv.process.iter().map(one).collect()
+    }
 }
 
 fn introduce(config: &KvConfig, (partitions, replicas): (u16, u16)) {

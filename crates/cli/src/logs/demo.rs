@@ -16,12 +16,13 @@ use signal_hook::consts::SIGINT;
 
 use super::check::History;
 use super::load::{Clients, Kinds};
-use super::local::{Local, address};
+use super::local::start;
 use super::replies::entries;
 use super::report::Report;
 use crate::say::tell;
 use crate::service::conclude;
 use crate::service::figures::{Figures, longest_silence};
+use crate::service::local::local;
 use crate::service::processes::Processes;
 use crate::service::trouble::{Plan, Trouble};
 
@@ -80,17 +81,22 @@ fn run(options: &DemoOptions) -> Result<Report, String> {
     let failed = |error: io::Error| format!("its signals: {error}");
     signal_hook::flag::register(SIGINT, Arc::clone(&stop)).map_err(failed)?;
     let of = (options.rings, options.processes);
-    let mut local = Local::start(of, options.storage)?;
-    introduce(&local.config, of);
-    load(&mut local.processes, options, &stop)
+    let mut running = start(of, options.storage)?;
+    introduce(&running.config, of);
+    load(&mut running.processes, options, &stop)
 }
+
 fn introduce(config: &LogConfig, (rings, processes): (u16, u16)) {
     tell(&format!(
         "logs {} on {rings} rings and {processes} processes. Clients of Redis' streams connect to any of them:",
         LOGS.join(", ")
     ));
     for process in &config.log.process {
-        tell(&format!("  process {}: {}", process.node, address(process)));
+        tell(&format!(
+            "  process {}: {}",
+            process.node,
+            local(process.redis_port)
+        ));
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod connection;
 pub mod figures;
 pub mod info;
+pub mod local;
 pub mod processes;
 pub mod processor;
 pub mod serve;

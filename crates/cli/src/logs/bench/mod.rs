@@ -15,7 +15,7 @@ use tokio::task::LocalSet;
 
 use self::client::{Client, Plan};
 use self::report::{Measured, Report};
-use super::local::Local;
+use super::local::start;
 
 use crate::service::conclude;
 use crate::service::processor::Processor;
@@ -77,7 +77,7 @@ fn run(options: &BenchOptions) -> Result<Report, String> {
     let (local, servers, processes) = match options.connect.is_empty() {
         false => (None, options.connect.clone(), options.pids.clone()),
         true => {
-            let local = Local::start((options.rings, options.processes), options.storage)?;
+            let local = start((options.rings, options.processes), options.storage)?;
             let (servers, ids) = (local.processes.addresses(), local.processes.ids());
             (Some(local), servers, ids)
         }
