@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use rota_core::bytes::Reader;
@@ -11,11 +11,7 @@ use rota_storage::acceptor::LogDisk;
 
 use crate::machine::{Effect, Logs};
 use crate::mutants::{self, Mutant};
-use crate::store::{Mark, Store, Tails};
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use crate::store::{Mark, Store, Tails, lock};
 
 /// So many states may be begun with, and more: those on the shelf, and some that did not get there.
 const KEPT: usize = 8;

@@ -18,11 +18,6 @@ mod streams;
 mod waiters;
 mod way;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::store::lock;
 
 pub use start::{LogProcess, StartError};
-
-/// What is behind a mutex, also where a thread that held it has panicked.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

@@ -100,7 +100,7 @@ impl Default for Options {
 }
 
 /// Takes a lock. A thread that panicked with it has changed nothing half: what is locked is changed by whole steps.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
