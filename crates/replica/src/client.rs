@@ -108,12 +108,34 @@ impl<M: Machine> Client<M> {
         self.order(self.sessions, 0, &bytes, patience).map(drop)
     }
 
+    /// Once more where the replica began anew: what was given before may be lost with its rings. In a session nothing counts twice.
     fn order(
         &self,
         ring: Rank,
         sequence: Sequence,
         bytes: &[u8],
         patience: Duration,
+    ) -> Result<Vec<u8>, CallError> {
+        let began = Instant::now();
+        let mut was_given = false;
+        loop {
+            match self.order_once((ring, bytes), sequence, (began, patience)) {
+                Err(CallError::BeginsAnew) if began.elapsed() < patience => was_given = true,
+                // It may count from the time before.
+                Err(CallError::Busy | CallError::BeginsAnew) if was_given => {
+                    let waited = began.elapsed();
+                    return Err(CallError::Timeout { sequence, waited });
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    fn order_once(
+        &self,
+        (ring, bytes): (Rank, &[u8]),
+        sequence: Sequence,
+        (began, patience): (Instant, Duration),
     ) -> Result<Vec<u8>, CallError> {
         let (answer, answered) = mpsc::sync_channel(1);
         let of = (self.id, sequence);
@@ -122,13 +144,14 @@ impl<M: Machine> Client<M> {
         let Some(name) = self.shared.wait(of, Box::new(then)) else {
             return Err(CallError::Stopped);
         };
-        let began = Instant::now();
         let submitted = loop {
-            let publisher = self.shared.publisher();
-            let submitted = publisher.map_or(Err(SubmitError::Full), |way| way.submit(ring, bytes));
-            match submitted {
-                Err(SubmitError::Full) if began.elapsed() < patience => std::thread::sleep(PAUSE),
+            match self.shared.submit(ring, bytes) {
+                Err(SubmitError::Full) if began.elapsed() < patience => {}
                 submitted => break submitted,
+            }
+            // It has stopped, or begins anew.
+            if let Ok(answer) = answered.recv_timeout(PAUSE) {
+                return answer;
             }
         };
         let failed = match submitted {

@@ -86,6 +86,8 @@ pub enum CallError {
     Expired,
     /// So many later commands of the session came that this one is not remembered. Whether it counts is not known.
     Forgotten,
+    /// The replica begins anew with the state of another one. Whether the command counts is not known. [`crate::Client`] gives it again by itself.
+    BeginsAnew,
     /// The replica has stopped. Whether the command counts is not known.
     Stopped,
 }
@@ -104,6 +106,9 @@ impl fmt::Display for CallError {
             Self::Forgotten => {
                 f.write_str("the command is too old to be known: it may count or not")
             }
+            Self::BeginsAnew => f.write_str(
+                "the replica begins anew with the state of another one: the command may count or not",
+            ),
             Self::Stopped => f.write_str("the replica has stopped: the command may count or not"),
         }
     }

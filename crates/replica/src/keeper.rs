@@ -86,7 +86,7 @@ impl<M: Machine> Keeper<M> {
                 }
                 End::Trimmed(why) => why,
             };
-            self.shared.set_rings(None);
+            self.shared.begin_anew();
             // Nobody takes what the rings deliver any more.
             drop(node);
             self.wait_for_written();

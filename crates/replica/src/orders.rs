@@ -43,9 +43,8 @@ impl<M: Machine> Orders<M> {
         of: (ClientId, Sequence),
         command: &[u8],
     ) -> Result<(), CallError> {
-        let publisher = self.shared.publisher().ok_or(CallError::Busy)?;
         let bytes = Ordered::Once(of.0, of.1, command).encode();
-        let given = publisher.submit(ring, &bytes);
+        let given = self.shared.submit(ring, &bytes);
         given.map_err(|error| match error {
             SubmitError::Full => CallError::Busy,
             SubmitError::Unsupported => CallError::NotOnRing,
@@ -80,6 +79,6 @@ impl<M: Machine> Orders<M> {
 
     /// Whether commands are taken: not while it gets the state of another replica.
     pub fn is_open(&self) -> bool {
-        self.shared.publisher().is_some()
+        self.shared.has_way()
     }
 }

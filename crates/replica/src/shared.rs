@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rota_core::contract::SubmitError;
 use rota_multiring::{Place, Rank};
 use rota_node::rings::{RingsNode, RingsPublisher, RingsStatus, RingsWatch};
 
@@ -142,9 +143,14 @@ impl<M: Machine> Shared<M> {
     }
 
     /// Where commands go, if there is a way.
-    pub(crate) fn publisher(&self) -> Option<RingsPublisher> {
+    fn publisher(&self) -> Option<RingsPublisher> {
         let rings = lock(&self.rings);
         rings.as_ref().map(|(publisher, _)| publisher.clone())
+    }
+
+    /// Whether there is a way for commands.
+    pub(crate) fn has_way(&self) -> bool {
+        lock(&self.rings).is_some()
     }
 
     /// How its rings are, unless it gets a checkpoint of another replica, or they are too busy to say.
@@ -242,9 +248,30 @@ impl<M: Machine> Shared<M> {
     /// It has stopped, and this is why.
     pub(crate) fn end(&self, why: String) {
         lock(&self.ended).get_or_insert(why);
+        self.tell_all(&CallError::Stopped);
+    }
+
+    /// Its rings are given up for the state of another replica: what was given to them may be lost, or be in that state, and nothing more is
+    /// delivered that answers it. Whoever comes now finds no way to give a command.
+    pub(crate) fn begin_anew(&self) {
+        self.set_rings(None);
+        self.tell_all(&CallError::BeginsAnew);
+    }
+
+    fn tell_all(&self, error: &CallError) {
         let pending = std::mem::take(&mut lock(&self.pending).of);
         for (_, then) in pending.into_values().flatten() {
-            then(Err(CallError::Stopped));
+            then(Err(error.clone()));
+        }
+    }
+
+    /// Has a message ordered. `Full`: there is no way just now, or the ring takes no more.
+    pub(crate) fn submit(&self, ring: Rank, bytes: &[u8]) -> Result<(), SubmitError> {
+        let publisher = self.publisher().ok_or(SubmitError::Full)?;
+        match publisher.submit(ring, bytes) {
+            // These rings were given up while they were asked.
+            Err(SubmitError::Stopped) if self.ended().is_none() => Err(SubmitError::Full),
+            submitted => submitted,
         }
     }
 

@@ -180,7 +180,8 @@ fn a_replica_that_comes_back_has_what_the_others_have() {
     assert!(one.lines.len() as u64 >= given.0);
 }
 
-/// Who was away for longer than its rings remember gets a checkpoint of another replica, whether it has one of its own or nothing at all.
+/// Who was away for longer than its rings remember gets a checkpoint of another replica, whether it has one of its own or nothing at all. Its clients,
+/// which came at once, are answered.
 #[test]
 fn who_was_away_for_too_long_begins_with_what_another_has() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -216,6 +217,11 @@ fn who_was_away_for_too_long_begins_with_what_another_has() {
                 first.status().counts.applied > before + 900
             });
             third = start(&configs[2]);
+            // What comes before it knows that is lost with its rings, and given again.
+            let text = format!("three {round}");
+            let mut client = third.client(PATIENCE).expect("a session");
+            let answer = client.call(Rank(3), text.as_bytes(), PATIENCE);
+            assert_eq!(answer, Ok(1_u64.to_le_bytes().to_vec()), "{text}");
             until("a checkpoint of another", || {
                 third.status().counts.recoveries > 0
             });
