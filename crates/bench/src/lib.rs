@@ -26,7 +26,8 @@ pub use above_client::{ToGroup, configuration_of, message_of, node_of};
 pub use clock::process_cpu_ns_of;
 pub use error::BenchError;
 pub use figures::{
-    Figure, FigureReport, FiguresOptions, FiguresReport, Paper, Series, draw_figures, run_figures,
+    Chart, Corner, Figure, FigureReport, FiguresOptions, FiguresReport, Line, Paper, Series,
+    draw_figures, run_figures,
 };
 pub use hist::{Latencies, Summary};
 pub use library::{BenchReport, Digest, bench_node_main, run_bench};

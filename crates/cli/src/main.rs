@@ -16,6 +16,7 @@ mod kv;
 mod live;
 mod log;
 mod logs;
+mod model;
 mod notify;
 mod publish;
 mod reload;
@@ -112,6 +113,15 @@ enum Command {
         #[command(subcommand)]
         command: sim::Sim,
     },
+    /// Reckon a ring: rotation, throughput and delays by the thesis's model, both protocols side by side
+    #[command(
+        after_help = "Examples:\n  rota model --nodes 8 --personal-window 30 --accelerated-window 20 --burst-us 356.25 --hop-us 100\n  \
+        rota model --load 400mbit --hop-us 78\n  rota model --bounded 11.65\n  \
+        rota model --sweep accelerated-window --output model\n  rota model --check\n\n\
+        B, the time to send a full window and the token, and P, from sending to receipt, are a gigabit network's if they are \
+        not given.\ndocs/protocols/model.md has the formulas.\n\nExit status: 0 if it was reckoned, 1 if a file could not be written, 2 for wrong use."
+    )]
+    Model(model::ModelOptions),
     /// Check recorded traces: whether what the processes saw is what the engine promises
     #[command(
         after_help = "Examples:\n  rota check node-1.jsonl node-2.jsonl node-3.jsonl --json\n  \
@@ -211,6 +221,7 @@ fn main() -> ExitCode {
         Command::Reload(options) => reload::main(&options),
         Command::Check(options) => check::main(&options),
         Command::Bench(bench) => bench::main(&bench),
+        Command::Model(options) => model::main(&options),
         Command::Sim { command } => sim::main(&command),
         Command::Key { command } => key::main(&command),
         Command::Kv { command } => kv::main(&command),

@@ -24,12 +24,16 @@ const DASH: (u32, u32) = (7, 5);
 /// What the axes go beyond the points.
 const ROOM: f64 = 1.08;
 
-/// What is drawn.
+/// A chart with lines.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Chart {
+pub struct Chart {
+    /// What stands above it.
     pub title: String,
+    /// What the axis of x shows, with its unit.
     pub x: &'static str,
+    /// What the axis of y shows, with its unit.
     pub y: &'static str,
+    /// The lines, in the order of their names.
     pub lines: Vec<Line>,
     /// The axis of y shows orders of magnitude.
     pub logarithmic: bool,
@@ -45,10 +49,13 @@ pub(super) struct Chart {
 
 /// A corner of a chart in which there are few lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Corner {
+pub enum Corner {
+    /// Above, on the right.
     #[default]
     UpperRight,
+    /// Above, on the left.
     UpperLeft,
+    /// Below, on the right.
     LowerRight,
 }
 
@@ -64,13 +71,16 @@ impl From<Corner> for SeriesLabelPosition {
 
 /// A line of a chart.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line {
+pub struct Line {
+    /// Its name.
     pub name: String,
     /// Which of the colours.
     pub color: usize,
+    /// It has gaps.
     pub dashed: bool,
     /// Points have dots.
     pub marked: bool,
+    /// Where it goes through: x and y.
     pub points: Vec<(f64, f64)>,
 }
 

@@ -18,6 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use draw::{Chart, Corner, Line};
 pub use paper::Paper;
 pub use report::{FigureReport, FiguresReport};
 pub use series::{Figure, Series};
