@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use crate::workspace::{Workspace, output_of};
-use crate::{failures, header, hygiene, purity, ratchet, rules, simulate};
+use crate::{commits, failures, header, hygiene, purity, ratchet, rules, simulate};
 
 /// What a check found: a remark for its line when it passed, the whole complaint when it failed.
 pub type Verdict = Result<String, String>;
@@ -26,12 +26,31 @@ const CHECKS: &[Check] = &[
     ("rules", rules::check),
     ("mutants", rules::mutants),
     ("hygiene", hygiene::check),
+    ("commits", commits::check),
+];
+
+/// Checks that compile, which is what takes time.
+const LONG: [&str; 5] = [
+    "clippy",
+    "broken versions",
+    "fuzz targets",
+    "documentation",
+    "core without std",
 ];
 
 /// Runs every check, also after one failed, and returns how many failed.
 pub fn run(workspace: &Workspace) -> u64 {
+    run_some(workspace, |_| true)
+}
+
+/// The same without those that compile.
+pub fn run_fast(workspace: &Workspace) -> u64 {
+    run_some(workspace, |name| !LONG.contains(&name))
+}
+
+fn run_some(workspace: &Workspace, is_wanted: impl Fn(&str) -> bool) -> u64 {
     let mut failed = 0;
-    for (name, check) in CHECKS {
+    for (name, check) in CHECKS.iter().filter(|(name, _)| is_wanted(name)) {
         print!("gate: {name:<20} ");
         // The line shows which check is running; losing that to a closed pipe is no failure.
         let _ = std::io::stdout().flush();

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod commits;
 mod failures;
 mod fuzz;
 mod gate;
@@ -29,6 +30,7 @@ usage: cargo xtask COMMAND
 
   gate              every check that needs no test run; changes no source file
   test [--ci]       the gate, all tests, the README's demo, some simulation; with --ci a skipped test is a failure
+  test --fast       checks that compile nothing, and tests of the protocols without sockets, disks and long campaigns
   fuzz [SECONDS]    each fuzz target for SECONDS (60)
   mutants [M...]    break the protocol on purpose, and see that the checks notice: all, or these
   header            make the header for C anew, with cbindgen
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
     let passed = match arguments.as_slice() {
         ["gate"] => gate::run(&workspace) == 0,
         ["test"] => test::run(workspace, in_ci()),
+        ["test", "--fast"] => test::run_fast(&workspace),
         ["test", "--ci"] => test::run(workspace, true),
         ["fuzz"] => fuzz::run(&workspace, fuzz::DEFAULT_SECONDS),
         ["fuzz", seconds] => match seconds.parse() {

@@ -1,16 +1,35 @@
-//! Limits on the length of files and functions, and a list of exceptions that can only shrink.
+//! Limits on the length of files and functions, on fields of structs and on files with methods of one type, and a list of exceptions that can only
+//! shrink.
+
+mod shapes;
 
 use std::collections::BTreeMap;
 
 use crate::gate::{Verdict, verdict};
 use crate::source;
 use crate::workspace::Workspace;
+use shapes::Shapes;
 
 const RULES: &str = "xtask/ratchet.txt";
-const KINDS: [&str; 4] = ["file", "function", "test-file", "test-function"];
+const KINDS: [&str; 6] = [
+    "file",
+    "function",
+    "test-file",
+    "test-function",
+    "fields",
+    "impls",
+];
 
-/// What is measured, by kind and by path or `path::function`; of several functions of one name in one
-/// file the longest stands.
+/// What numbers of a kind count.
+fn unit(kind: &str) -> &'static str {
+    match kind {
+        "fields" => "fields",
+        "impls" => "files with its methods",
+        _ => "lines",
+    }
+}
+
+/// What is measured, by kind and by path or `path::name`; of several of one name in one file the longest stands.
 type Lengths = BTreeMap<(String, String), usize>;
 
 /// The contents of `ratchet.txt`.
@@ -24,12 +43,13 @@ impl Rules {
     fn parse(text: &str) -> Result<Self, String> {
         let mut rules = Self::default();
         for (index, line) in text.lines().enumerate() {
+            // Behind a `#` stands why.
+            let line = line.split('#').next().unwrap_or_default();
             let fields: Vec<&str> = line.split_whitespace().collect();
             let wrong = || format!("{RULES}:{}: cannot read `{line}`", index + 1);
             let lines = |text: &str| text.parse::<usize>().map_err(|_| wrong());
             match fields.as_slice() {
                 [] => {}
-                [first, ..] if first.starts_with('#') => {}
                 ["limit", kind, number] if KINDS.contains(kind) => {
                     rules.limits.insert((*kind).to_owned(), lines(number)?);
                 }
@@ -53,21 +73,21 @@ impl Rules {
         let mut findings = Vec::new();
         for (key, lines) in lengths {
             let (kind, name) = key;
-            let limit = self.limits[kind];
+            let (limit, unit) = (self.limits[kind], unit(kind));
             match self.exceptions.get(key) {
                 None if *lines > limit => {
                     findings.push(format!(
-                        "{name}: {lines} lines, the limit for a {kind} is {limit}"
+                        "{name}: {lines} {unit}, the limit of {kind} is {limit}"
                     ));
                 }
                 Some(recorded) if lines > recorded => findings.push(format!(
-                    "{name}: {lines} lines, grown beyond the {recorded} it was excepted with"
+                    "{name}: {lines} {unit}, grown beyond the {recorded} it was excepted with"
                 )),
                 Some(_) if *lines <= limit => findings.push(format!(
-                    "{name}: {lines} lines, within the limit again: remove its line from {RULES}"
+                    "{name}: {lines} {unit}, within the limit again: remove its line from {RULES}"
                 )),
                 Some(recorded) if lines < recorded => findings.push(format!(
-                    "{name}: {lines} lines, {recorded} recorded: lower it in {RULES}"
+                    "{name}: {lines} {unit}, {recorded} recorded: lower it in {RULES}"
                 )),
                 _ => {}
             }
@@ -86,10 +106,13 @@ impl Rules {
 /// Measures every Rust file.
 pub fn check(workspace: &Workspace) -> Verdict {
     let rules = Rules::parse(&workspace.text(RULES)?)?;
-    let mut lengths = Lengths::new();
+    let (mut lengths, mut shapes) = (Lengths::new(), Shapes::default());
     for path in workspace.rust_files()? {
-        measure(&path, &workspace.text(&path)?, &mut lengths);
+        let text = workspace.text(&path)?;
+        measure(&path, &text, &mut lengths);
+        shapes.look(&path, &text);
     }
+    shapes.measure(&mut lengths);
     let remark = format!(
         "{} lengths, {} exceptions",
         lengths.len(),
@@ -122,8 +145,7 @@ fn measure(path: &str, text: &str, lengths: &mut Lengths) {
 mod tests {
     use super::*;
 
-    const LIMITS: &str =
-        "limit file 4\nlimit function 2\nlimit test-file 8\nlimit test-function 4\n";
+    const LIMITS: &str = "limit file 4\nlimit function 2\nlimit test-file 8\nlimit test-function 4\nlimit fields 2\nlimit impls 1\n";
 
     fn judge(exceptions: &str, path: &str, lines: usize) -> Vec<String> {
         let rules =
@@ -136,7 +158,7 @@ mod tests {
     #[test]
     fn a_file_may_reach_its_limit_and_not_pass_it() {
         assert_eq!(judge("", "a.rs", 4), Vec::<String>::new());
-        assert!(judge("", "a.rs", 5)[0].contains("the limit for a file is 4"));
+        assert!(judge("", "a.rs", 5)[0].contains("the limit of file is 4"));
         assert_eq!(judge("", "tests/a.rs", 8), Vec::<String>::new());
         assert_eq!(judge("", "tests/a.rs", 9).len(), 1);
     }

@@ -2,6 +2,7 @@
 //! tested, and what is named has to be there. And that each broken version of the protocols is in some test.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -17,7 +18,8 @@ const NO_TEST: &str = "**none**";
 #[derive(Debug, Default)]
 struct Rules {
     rules: usize,
-    untested: usize,
+    /// Rules that no test shows.
+    untested: Vec<String>,
     wrong: Vec<String>,
     texts: BTreeMap<String, Option<String>>,
 }
@@ -43,8 +45,10 @@ impl Rules {
                 continue;
             };
             self.rules += 1;
-            self.untested += usize::from(tested.contains(NO_TEST));
             let at = format!("{name}: {}", rule.trim());
+            if tested.contains(NO_TEST) {
+                self.untested.push(at.clone());
+            }
             for cell in [implemented, tested] {
                 self.cell(root, (&at, below), cell);
             }
@@ -104,7 +108,14 @@ pub fn check(workspace: &Workspace) -> Verdict {
             rules.page(root, &file, &page);
         }
     }
-    let remark = format!("{} rules, {} without a test", rules.rules, rules.untested);
+    let mut remark = format!(
+        "{} rules, {} without a test",
+        rules.rules,
+        rules.untested.len()
+    );
+    for rule in &rules.untested {
+        let _ = write!(remark, "\n      {rule}");
+    }
     verdict(&rules.wrong, remark)
 }
 

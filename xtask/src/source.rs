@@ -5,6 +5,10 @@
 //! together is not seen, and neither is the difference between a `fn` of ours and one inside
 //! `macro_rules!`.
 
+mod types;
+
+pub use types::{structs, types, types_with_methods};
+
 /// A function with a body.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Function {
