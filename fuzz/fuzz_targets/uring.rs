@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use rota_core::contract::{Channel, Class, Engine, Incarnation, Input, LogRecord, NodeId, Output, PersistId, Process, Service, Session, StartState, Time};
 use rota_paxos::{AcceptorId, Config};
 use rota_core::timing::{Timers, Timing};
-use rota_paxos::uring::{Follow, Head, Multicast, Said, URing, URingConfig, Word, Writer, decode};
+use rota_paxos::uring::{ResumeFrom, Head, Multicast, Said, URing, URingConfig, Word, Writer, decode};
 use rota_core::wire::PartHead;
 
 const NODES: u16 = 3;
@@ -45,7 +45,7 @@ struct Told {
     written: PersistId,
     records: Vec<LogRecord>,
     votes_as: Option<AcceptorId>,
-    follow: Option<Follow>,
+    follow: Option<ResumeFrom>,
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -238,8 +238,8 @@ impl Told {
                 Output::LinkSend { bytes, .. } => {
                     // What others could not read it does not say.
                     match decode(bytes.into_bytes()).expect("it can be read") {
-                        (_, Said::Word(Word::Follow(follow, _))) => self.follow = Some(follow),
-                        (_, Said::Word(Word::Here(here))) => self.votes_as = here.acceptor,
+                        (_, Said::Word(Word::ResumeFrom(follow, _))) => self.follow = Some(follow),
+                        (_, Said::Word(Word::Hello(here))) => self.votes_as = here.acceptor,
                         (_, Said::Word(_) | Said::Batch(..)) => {}
                     }
                 }

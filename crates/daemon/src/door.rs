@@ -16,7 +16,7 @@ use mio::{Events, Interest, Poll, Registry, Token, Waker};
 
 use crate::access::{Access, Peer};
 use crate::config::Allow;
-use crate::seats::{Seat, Seats};
+use crate::seats::{ConnectionLimits, Seat};
 use crate::speech;
 use crate::stream::Stream;
 use crate::tls::{Arrival, News, NotOpen, Terms, TlsDoor};
@@ -114,7 +114,7 @@ pub(crate) struct Door {
     notices: Vec<Notice>,
     /// Turned away for where they came from.
     pub turned_away: u64,
-    pub seats: Seats,
+    pub seats: ConnectionLimits,
     tls: Option<TlsDoor>,
     /// By TLS, and not let in yet.
     arrived: VecDeque<News>,
@@ -125,7 +125,7 @@ pub(crate) struct Door {
 
 impl Door {
     /// With so many places for each address and user.
-    pub fn new(seats: Seats) -> io::Result<Self> {
+    pub fn new(seats: ConnectionLimits) -> io::Result<Self> {
         let poll = Poll::new()?;
         Ok(Self {
             waker: Arc::new(Waker::new(poll.registry(), WAKER)?),

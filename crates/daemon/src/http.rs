@@ -17,7 +17,7 @@ use crate::access::Peer;
 use crate::control::Control;
 use crate::metrics;
 use crate::status::DaemonStatus;
-use lobby::Lobby;
+use lobby::HttpConnections;
 use rota_net::Complaints;
 
 /// Connections at one time. With one more, the oldest that has asked for nothing yet is closed; there are at most as
@@ -46,7 +46,7 @@ struct Pages {
     complaints: Mutex<Complaints>,
     /// Names by which this host may be asked.
     hosts: Vec<String>,
-    lobby: Lobby,
+    lobby: HttpConnections,
 }
 
 impl Exporter {
@@ -60,7 +60,7 @@ impl Exporter {
             newest: Mutex::new(None),
             complaints: Mutex::default(),
             hosts,
-            lobby: Lobby::new(CONNECTIONS),
+            lobby: HttpConnections::new(CONNECTIONS),
         });
         thread::Builder::new()
             .name("rota-http".to_owned())

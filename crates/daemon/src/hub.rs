@@ -29,7 +29,7 @@ use crate::config::DaemonConfig;
 use crate::door::{Door, Notice};
 use crate::farewells::Farewells;
 use crate::names::Names;
-use crate::seats::Seats;
+use crate::seats::ConnectionLimits;
 use crate::session::{READ_BYTES, Session, Standing};
 use crate::speech::{Encoded, Terms};
 use crate::spread::Settings;
@@ -125,7 +125,7 @@ impl Hub {
     ) -> io::Result<Self> {
         let (limits, terms) = bounds(&config);
         Ok(Self {
-            door: Door::new(Seats::new(config.per_address, config.per_user))?,
+            door: Door::new(ConnectionLimits::new(config.per_address, config.per_user))?,
             groups: Groups::new(me, limits),
             access,
             names: Names::new(directory),

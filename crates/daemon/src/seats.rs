@@ -13,7 +13,7 @@ const NETWORK_BITS: u32 = 64;
 
 /// Connections by who has them: by address, of all sockets that are reached by TCP, and by user.
 #[derive(Clone, Debug)]
-pub(crate) struct Seats(Arc<Shared>);
+pub(crate) struct ConnectionLimits(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -26,11 +26,11 @@ struct Shared {
 /// One connection's place, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Seat {
-    seats: Seats,
+    seats: ConnectionLimits,
     at: Owner,
 }
 
-impl Seats {
+impl ConnectionLimits {
     /// At most so many for each address, and for each user.
     pub fn new(per_address: usize, per_user: usize) -> Self {
         Self(Arc::new(Shared {
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn each_address_has_so_many_places_and_gets_them_back() {
-        let seats = Seats::new(2, 3);
+        let seats = ConnectionLimits::new(2, 3);
         let at = |text: &str| owner_at(text.parse().expect("an address"));
         let first = seats.take(at("10.0.0.1")).expect("a place");
         let second = seats.take(at("::ffff:10.0.0.1")).expect("a place");
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_network_of_ipv6_is_one_address() {
-        let seats = Seats::new(1, 3);
+        let seats = ConnectionLimits::new(1, 3);
         let at = |text: &str| owner_at(text.parse().expect("an address"));
         let _first = seats.take(at("fd00:1::1")).expect("a place");
         assert!(seats.take(at("fd00:1::ffff:2")).is_none());
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn each_user_has_so_many_places_whoever_has_taken_them() {
-        let seats = Seats::new(1, 2);
+        let seats = ConnectionLimits::new(1, 2);
         let held = [7, 7, 8].map(|uid| seats.take(Owner::User(uid)).expect("a place"));
         assert!(seats.take(Owner::User(7)).is_none());
         assert!(seats.take(Owner::User(8)).is_some());

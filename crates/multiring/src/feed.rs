@@ -3,7 +3,7 @@
 use rota_core::contract::{
     Class, Delivery, Engine, Input, Output, Seq, Service, Status, SubmitError, Time, TimerReason,
 };
-use rota_paxos::uring::{Base, URing};
+use rota_paxos::uring::{Snapshot, URing};
 
 use crate::level::{LevelCounters, Leveler, Mode, Standing};
 use crate::order::{Constants, Instance, Rank, Round};
@@ -26,7 +26,7 @@ pub trait Feed: Engine {
     fn founded(&self) -> Option<u64>;
 
     /// The application has a state with everything before this base: to be said before the start.
-    fn resume(&mut self, founded: u64, base: Base);
+    fn resume(&mut self, founded: u64, base: Snapshot);
 
     /// The state that the application has is of another foundation.
     fn is_refounded(&self) -> bool;
@@ -35,10 +35,10 @@ pub trait Feed: Engine {
     fn told(&self) -> Instance;
 
     /// The application wants the base of a place to which it will come. Whether it will be told.
-    fn want_base(&mut self, next: Instance) -> bool;
+    fn want_snapshot(&mut self, next: Instance) -> bool;
 
     /// A base that was wanted.
-    fn take_base(&mut self) -> Option<Base>;
+    fn take_base(&mut self) -> Option<Snapshot>;
 }
 
 impl Feed for URing {
@@ -62,7 +62,7 @@ impl Feed for URing {
         self.config().map(|config| config.founded)
     }
 
-    fn resume(&mut self, founded: u64, base: Base) {
+    fn resume(&mut self, founded: u64, base: Snapshot) {
         Self::resume(self, founded, base);
     }
 
@@ -74,11 +74,11 @@ impl Feed for URing {
         Self::told(self)
     }
 
-    fn want_base(&mut self, next: Instance) -> bool {
-        Self::want_base(self, next)
+    fn want_snapshot(&mut self, next: Instance) -> bool {
+        Self::want_snapshot(self, next)
     }
 
-    fn take_base(&mut self) -> Option<Base> {
+    fn take_base(&mut self) -> Option<Snapshot> {
         Self::take_base(self)
     }
 }

@@ -221,7 +221,7 @@ impl RingsLearner {
         let round = engines.iter().map(behind).max().unwrap_or(0);
         for engine in engines {
             let first = engine.of().constants.first_of(round);
-            engine.get_mut().want_base(first);
+            engine.get_mut().want_snapshot(first);
         }
         let rings = Vec::new();
         self.stop = Some(Stop { round, rings });

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use bytes::{Buf as _, Bytes};
 use core::num::NonZeroU32;
-use rota_paxos::uring::Base;
+use rota_paxos::uring::Snapshot;
 
 use crate::order::{Constants, Point, Rank};
 
@@ -19,7 +19,7 @@ pub struct ResumeRing {
     /// Which foundation of it: another one is another ring.
     pub founded: u64,
     /// What follows from everything before the point.
-    pub base: Base,
+    pub base: Snapshot,
 }
 
 /// See the module's page.
@@ -93,7 +93,7 @@ fn ring(bytes: &mut Bytes) -> Option<ResumeRing> {
     let founded = bytes.try_get_u64_le().ok().filter(|founded| *founded > 0)?;
     let length = bytes.try_get_u32_le().ok()? as usize;
     let base = (length <= bytes.len()).then(|| bytes.split_to(length))?;
-    let base = Base::decode(base)?;
+    let base = Snapshot::decode(base)?;
     Some(ResumeRing { of, founded, base })
 }
 
@@ -115,9 +115,9 @@ mod tests {
         };
         let ring = |of: Constants| {
             let next = point.next_of(&of);
-            let base = Base {
+            let base = Snapshot {
                 next,
-                ..Base::default()
+                ..Snapshot::default()
             };
             let founded = 5;
             ResumeRing { of, founded, base }

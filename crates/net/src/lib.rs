@@ -37,7 +37,7 @@ mod sys;
 pub use complaints::Complaints;
 pub use fault::FaultConfig;
 pub use keys::{KeyError, KeyRing};
-pub use links::{Hearing, Landing, Saying, Talk};
+pub use links::{Hearing, Landing, RpcConnection, Saying};
 pub use memory::{give_memory_back_at_rest, keep_large_buffers};
 pub use network::{Network, NodeAddress, Transport, Tuning};
 pub use origin::is_meant_for;

@@ -9,7 +9,6 @@ mod app;
 mod arbiter;
 mod arrivals;
 mod arrived;
-mod bell;
 mod disk_faults;
 mod durable;
 #[cfg(test)]
@@ -35,6 +34,7 @@ mod tokens;
 mod votes;
 #[cfg(test)]
 mod votes_tests;
+mod waker;
 mod watch;
 mod worker;
 
@@ -149,7 +149,7 @@ impl<E: Engine> Driver<E> {
         let links = links.transpose().map_err(DriverError::Links)?;
         let service = config.coordination_service(me.node);
         let service = service.map_err(DriverError::Coordination)?;
-        let arbiter = service.map(|service| Arbiter::start(service, durable.bell()));
+        let arbiter = service.map(|service| Arbiter::start(service, durable.waker()));
         let arbiter = arbiter.transpose().map_err(DriverError::System)?;
         let (records, lost_some) = durable.records();
         engine.handle(

@@ -17,7 +17,7 @@ use rota_core::wire::{Frame, push_whole, start_frame};
 use rota_net::Transport;
 use rota_net::seal::checksum;
 use rota_node::{Node, NodeConfig, Publisher};
-use rota_ring::wire::{Commit, Data, Join, OldRing, Packet, Presence, Token};
+use rota_ring::wire::{Commit, Data, Join, MergeDetect, OldRing, Packet, Token};
 use socket2::SockRef;
 
 /// Datagrams of a flood.
@@ -156,7 +156,7 @@ fn packet(random: &mut Random, cluster: u32, kind: usize) -> Packet {
             recovering: false,
             rtr: Vec::new(),
         }),
-        4 => Packet::Presence(Presence {
+        4 => Packet::MergeDetect(MergeDetect {
             cluster,
             sender: process,
             ring,

@@ -9,7 +9,7 @@ use rota_net::socket::Progress;
 use rota_net::sockets::{Arrival, Wait};
 use rota_net::{NodeAddress, Sockets, Transport};
 use rota_node::NodeConfig;
-use rota_ring::wire::{DATA_OVERHEAD_BYTES, Packet, Presence};
+use rota_ring::wire::{DATA_OVERHEAD_BYTES, MergeDetect, Packet};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -61,12 +61,12 @@ impl Cluster {
             rep: process.node,
             incarnation: process.incarnation,
         };
-        let presence = Presence {
+        let presence = MergeDetect {
             cluster: self.listed.wire_cluster(),
             sender: process,
             ring,
         };
-        Burst::single(Packet::Presence(presence).encode())
+        Burst::single(Packet::MergeDetect(presence).encode())
     }
 }
 

@@ -9,12 +9,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rota_core::contract::NodeId;
-use rota_net::Talk;
+use rota_net::RpcConnection;
 use rota_storage::acceptor::FileDir;
 use rota_storage::checkpoint::Reading;
 
 use crate::config::ReplicaConfig;
-use crate::peers::{CHUNK, NEWEST, PART_BYTES, PATIENCE, Shelf, locked, own};
+use crate::peers::{CHUNK, NEWEST, PART_BYTES, PATIENCE, SharedCheckpoints, locked, own};
 
 /// So many peers are served at once.
 const MOST_SERVED: usize = 8;
@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Serves peers until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct CheckpointServer {
     stop: Arc<AtomicBool>,
     guests: Arc<Guests>,
     thread: Option<JoinHandle<Vec<JoinHandle<()>>>>,
@@ -46,9 +46,12 @@ impl Guests {
     }
 }
 
-impl Door {
+impl CheckpointServer {
     /// Waits for peers at this replica's own address.
-    pub(crate) fn open(config: &ReplicaConfig, shelf: &Shelf) -> io::Result<Option<Self>> {
+    pub(crate) fn open(
+        config: &ReplicaConfig,
+        shelf: &SharedCheckpoints,
+    ) -> io::Result<Option<Self>> {
         let Some(address) = config.peers.get(&config.node).copied() else {
             return Ok(None);
         };
@@ -73,7 +76,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for CheckpointServer {
     fn drop(&mut self) {
         self.stop.store(true, SeqCst);
         // Threads that have panicked, or have not: nobody is served any more.
@@ -92,7 +95,7 @@ impl Drop for Door {
 #[derive(Clone)]
 struct Room {
     config: Arc<ReplicaConfig>,
-    shelf: Shelf,
+    shelf: SharedCheckpoints,
     guests: Arc<Guests>,
     stop: Arc<AtomicBool>,
 }
@@ -155,17 +158,17 @@ impl Room {
     }
 }
 
-fn accept(stream: TcpStream, config: &ReplicaConfig) -> io::Result<Talk> {
+fn accept(stream: TcpStream, config: &ReplicaConfig) -> io::Result<RpcConnection> {
     stream.set_nonblocking(false)?;
     let keys = config.rings.common.keys().map_err(io::Error::other)?;
     let may = |node: NodeId| config.peers.contains_key(&node);
-    Talk::accept(stream, own(config), may, keys.as_ref(), PATIENCE)
+    RpcConnection::accept(stream, own(config), may, keys.as_ref(), PATIENCE)
 }
 
 /// Answers one peer until it goes.
 fn serve(
-    mut talk: Talk,
-    (config, shelf): (&ReplicaConfig, &Shelf),
+    mut talk: RpcConnection,
+    (config, shelf): (&ReplicaConfig, &SharedCheckpoints),
     stop: &AtomicBool,
 ) -> io::Result<()> {
     let mut reading: Option<Reading<FileDir>> = None;
@@ -205,7 +208,7 @@ fn serve(
 }
 
 /// The state with this hash, if it is kept.
-fn open(shelf: &Shelf, hash: &[u8]) -> Option<Reading<FileDir>> {
+fn open(shelf: &SharedCheckpoints, hash: &[u8]) -> Option<Reading<FileDir>> {
     let shelf = locked(shelf);
     let manifest = shelf.manifests().find(|manifest| manifest.hash == *hash)?;
     shelf.read(manifest).ok()?

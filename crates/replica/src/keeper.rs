@@ -17,7 +17,7 @@ use crate::checkpoint::{End, Kept, end_of, install};
 use crate::config::ReplicaConfig;
 use crate::error::StartError;
 use crate::machine::Machine;
-use crate::peers::{FetchError, Shelf, Watch, fetch, locked, newest_of, resume_of};
+use crate::peers::{FetchError, SharedCheckpoints, Watch, fetch, locked, newest_of, resume_of};
 use crate::sessions::Sessions;
 use crate::shared::Shared;
 
@@ -48,7 +48,7 @@ type WrittenOrNot = Result<Written, CheckpointError>;
 pub(crate) struct Keeper<M: Machine> {
     pub(crate) config: ReplicaConfig,
     pub(crate) shared: Arc<Shared<M>>,
-    pub(crate) shelf: Shelf,
+    pub(crate) shelf: SharedCheckpoints,
     /// A point was asked for, and has not come.
     pub(crate) is_wanted: bool,
     /// After so many rounds a state is due.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use rota_core::contract::{Incarnation, NodeId, Process};
 use rota_multiring::Resume;
-use rota_net::Talk;
+use rota_net::RpcConnection;
 use rota_storage::acceptor::FileDir;
 use rota_storage::checkpoint::{CHUNK_BYTES, CheckpointError, Checkpoints, Incoming, Manifest};
 
@@ -32,9 +32,9 @@ pub(crate) const PART_BYTES: usize = 1 << 20;
 const MOST_PARTS: usize = 300;
 
 /// The checkpoints of a replica, which it writes and its peers read.
-pub(crate) type Shelf = Arc<Mutex<Checkpoints>>;
+pub(crate) type SharedCheckpoints = Arc<Mutex<Checkpoints>>;
 
-pub(crate) fn locked(shelf: &Shelf) -> MutexGuard<'_, Checkpoints> {
+pub(crate) fn locked(shelf: &SharedCheckpoints) -> MutexGuard<'_, Checkpoints> {
     shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn own(config: &ReplicaConfig) -> (Process, u32) {
 /// A peer that answers, and its newest checkpoint.
 struct Source {
     peer: (NodeId, SocketAddr),
-    talk: Talk,
+    talk: RpcConnection,
     manifest: Manifest,
     resume: Resume,
 }
@@ -68,14 +68,14 @@ impl Source {
     }
 }
 
-fn ask_for(talk: &mut Talk, what: &[u8]) -> io::Result<Vec<u8>> {
+fn ask_for(talk: &mut RpcConnection, what: &[u8]) -> io::Result<Vec<u8>> {
     talk.say(what)?;
     talk.hear()
 }
 
-fn dial(config: &ReplicaConfig, peer: (NodeId, SocketAddr)) -> io::Result<Talk> {
+fn dial(config: &ReplicaConfig, peer: (NodeId, SocketAddr)) -> io::Result<RpcConnection> {
     let keys = config.rings.common.keys().map_err(io::Error::other)?;
-    Talk::dial(own(config), peer, keys.as_ref(), PATIENCE)
+    RpcConnection::dial(own(config), peer, keys.as_ref(), PATIENCE)
 }
 
 /// Why nothing came of it. What has come stays.
@@ -115,7 +115,7 @@ pub(crate) struct Watch<'a> {
 
 /// Gets the furthest checkpoint of the peers onto the shelf. How many bytes came. `watch` is told where it is before anything of it comes, and while it does.
 pub(crate) fn fetch(
-    (config, shelf): (&ReplicaConfig, &Shelf),
+    (config, shelf): (&ReplicaConfig, &SharedCheckpoints),
     watch: &Watch<'_>,
     stop: &AtomicBool,
 ) -> Result<u64, FetchError> {
@@ -163,7 +163,7 @@ pub(crate) fn fetch(
 /// What was coming when it broke off, and is further than what is here.
 fn broken_off(
     config: &ReplicaConfig,
-    shelf: &Shelf,
+    shelf: &SharedCheckpoints,
     own: Option<&Resume>,
 ) -> Option<(Manifest, Resume)> {
     let manifest = locked(shelf).incoming().ok()??;
@@ -184,7 +184,7 @@ fn is_further(resume: &Resume, own: &Resume) -> bool {
 
 /// Gets one state from all that have it.
 fn take_one(
-    (config, shelf): (&ReplicaConfig, &Shelf),
+    (config, shelf): (&ReplicaConfig, &SharedCheckpoints),
     (manifest, watch): (Manifest, &Watch<'_>),
     sources: Vec<Source>,
     stop: &AtomicBool,
@@ -268,7 +268,7 @@ fn ask(
 }
 
 /// Where the newest checkpoint is, if there is one.
-pub(crate) fn newest_of(shelf: &Shelf) -> Option<Resume> {
+pub(crate) fn newest_of(shelf: &SharedCheckpoints) -> Option<Resume> {
     let newest = locked(shelf).manifests().last().cloned()?;
     resume_of(&newest)
 }

@@ -11,7 +11,7 @@ use rota_storage::checkpoint::Checkpoints;
 
 use crate::client::Client;
 use crate::config::ReplicaConfig;
-use crate::door::Door;
+use crate::door::CheckpointServer;
 use crate::error::{CallError, StartError};
 use crate::keeper::{Keeper, begin_with};
 use crate::machine::Machine;
@@ -43,7 +43,7 @@ pub struct Replica<M: Machine> {
     began: Option<Point>,
     thread: Option<JoinHandle<()>>,
     /// Gives its checkpoints to others.
-    _door: Option<Door>,
+    _door: Option<CheckpointServer>,
 }
 
 impl<M: Machine> Replica<M> {
@@ -74,7 +74,7 @@ impl<M: Machine> Replica<M> {
         };
         let node = node.map_err(StartError::Rings)?;
         let shelf = Arc::new(Mutex::new(checkpoints));
-        let door = Door::open(config, &shelf).map_err(StartError::System)?;
+        let door = CheckpointServer::open(config, &shelf).map_err(StartError::System)?;
         let keeps = Some(Rank(config.sessions));
         let shared = Arc::new(Shared::new(machine, sessions, keeps));
         shared.set_rings(Some(&node));

@@ -9,7 +9,7 @@ use super::delivery::Delivery;
 use super::flow::Flow;
 use super::idle::Idle;
 use super::lossy::Lossy;
-use super::patience::Patience;
+use super::patience::RequestDelay;
 use super::priority::Priority;
 use super::recovering::Recovering;
 use super::resend::Resend;
@@ -77,7 +77,7 @@ pub struct Ordering {
     pub(super) token_seq: u64,
     /// `seq` of the token received in the last visit.
     pub(super) seq_received: Seq,
-    pub(super) patience: Patience,
+    pub(super) patience: RequestDelay,
     /// What was missing up to here was asked for.
     pub(super) asked_up_to: Seq,
     /// `aru` of the token sent in the last visit.
@@ -141,7 +141,7 @@ impl Ordering {
             idle: Idle::new(ring.rep == me, config.timers),
             token_seq: 0,
             seq_received: 0,
-            patience: Patience::new(),
+            patience: RequestDelay::new(),
             asked_up_to: 0,
             aru_sent: 0,
             safe_line: 0,

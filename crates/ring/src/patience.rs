@@ -26,7 +26,7 @@ const TRIED_FOR: u32 = 256;
 const REMEMBERED: u32 = 16;
 
 #[derive(Clone, Debug)]
-pub(super) struct Patience {
+pub(super) struct RequestDelay {
     /// `seq` of the tokens received last, the latest first.
     seqs: [Seq; MOST + 2],
     rounds: usize,
@@ -36,7 +36,7 @@ pub(super) struct Patience {
     asked_for: u32,
 }
 
-impl Patience {
+impl RequestDelay {
     pub const fn new() -> Self {
         Self {
             seqs: [0; MOST + 2],
@@ -123,8 +123,8 @@ mod tests {
         RequestRange { first, count }
     }
 
-    fn visited(protocol: Protocol) -> Patience {
-        let mut patience = Patience::new();
+    fn visited(protocol: Protocol) -> RequestDelay {
+        let mut patience = RequestDelay::new();
         for seq in [10, 20, 30, 40, 50, 60, 70] {
             patience.bound(protocol, seq);
         }

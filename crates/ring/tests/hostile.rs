@@ -9,7 +9,7 @@ use attacked::{CLUSTER, NODES, Ring, forged_data, next_random, node, process};
 use bytes::Bytes;
 use rota_core::contract::{Class, Incarnation, NodeId, RingId, Service};
 use rota_core::wire::{HEADER_BYTES, RequestRange, SEAL_BYTES, VERSION};
-use rota_ring::wire::{Commit, Data, Hurry, Join, MAX_REQUEST_RANGES, Packet, Presence, Token};
+use rota_ring::wire::{Commit, Data, Hurry, Join, MAX_REQUEST_RANGES, MergeDetect, Packet, Token};
 
 fn hurry(cluster: u32, ring: RingId, sender: u16) -> Packet {
     let sender = node(sender);
@@ -22,7 +22,7 @@ fn hurry(cluster: u32, ring: RingId, sender: u16) -> Packet {
 
 fn presence(cluster: u32, ring: RingId, sender: u16) -> Packet {
     let sender = process(sender, 10);
-    Packet::Presence(Presence {
+    Packet::MergeDetect(MergeDetect {
         cluster,
         sender,
         ring,

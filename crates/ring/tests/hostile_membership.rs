@@ -13,7 +13,7 @@ use bytes::Bytes;
 use rota_core::contract::{Class, Engine, Incarnation, Process, RingId, Seq, Service};
 use rota_core::wire::RequestRange;
 use rota_ring::wire::{
-    Commit, Data, Join, MAX_JOIN_PROCESSES, OldRing, Packet, Presence, Token, decode,
+    Commit, Data, Join, MAX_JOIN_PROCESSES, MergeDetect, OldRing, Packet, Token, decode,
     have_ranges_for,
 };
 
@@ -43,7 +43,7 @@ fn presence_of(sender: Process, ring_seq: u64) -> Packet {
         rep: sender.node,
         incarnation: sender.incarnation,
     };
-    Packet::Presence(Presence {
+    Packet::MergeDetect(MergeDetect {
         cluster: CLUSTER,
         sender,
         ring,
@@ -529,9 +529,9 @@ fn forge(packet: Packet, random: &mut u64) -> Packet {
             }
             Packet::Commit(commit)
         }
-        Packet::Presence(mut presence) => {
+        Packet::MergeDetect(mut presence) => {
             presence.sender = process(1 + any(5) as u16, 9 + any(3));
-            Packet::Presence(presence)
+            Packet::MergeDetect(presence)
         }
         Packet::Data(mut data) => {
             (data.encapsulated, data.seq) = (any(2) == 0, 1 + any(1 << 12));

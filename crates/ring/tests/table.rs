@@ -83,7 +83,7 @@ mod foreign_data {
         assert_eq!(node.phase(), "operational");
         let answer = node.sent();
         assert!(
-            matches!(&answer[..], [Packet::Presence(told)] if told.ring == node.ring()),
+            matches!(&answer[..], [Packet::MergeDetect(told)] if told.ring == node.ring()),
             "{answer:?}"
         );
     }

@@ -10,7 +10,8 @@ use rota_core::wire::{
 };
 use rota_ring::wire::{
     Commit, Counts, Data, Join, MAX_HAVE_RANGES, MAX_JOIN_PROCESSES, MAX_REQUEST_RANGES,
-    MOST_ELECTORATES, OldRing, Packet, Presence, Token, decode, have_ranges_for, request_ranges_in,
+    MOST_ELECTORATES, MergeDetect, OldRing, Packet, Token, decode, have_ranges_for,
+    request_ranges_in,
 };
 
 const ETHERNET_BYTES: usize = 1472;
@@ -215,7 +216,7 @@ fn the_largest_commit_token_of_every_ring_fits_a_datagram() {
 
 #[test]
 fn a_presence_costs_eight_bytes_beside_header_and_seal() {
-    let presence = Packet::Presence(Presence {
+    let presence = Packet::MergeDetect(MergeDetect {
         cluster: 5,
         sender: member(2),
         ring: RING,
@@ -254,7 +255,7 @@ fn token_with(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 fn presence_with(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let (cluster, sender, ring) = (5, member(2), RING);
     changed(
-        Packet::Presence(Presence {
+        Packet::MergeDetect(MergeDetect {
             cluster,
             sender,
             ring,

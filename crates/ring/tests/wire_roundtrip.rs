@@ -13,7 +13,7 @@ use rota_core::wire::{
 };
 use rota_ring::wire::{
     Commit, Counts, DATA_OVERHEAD_BYTES, Data, Hurry, Join, MAX_HAVE_RANGES, MAX_REQUEST_RANGES,
-    MOST_ELECTORATES, OldRing, Packet, Presence, Settings, Token, decode, decode_sealed,
+    MOST_ELECTORATES, MergeDetect, OldRing, Packet, Settings, Token, decode, decode_sealed,
 };
 
 fn node() -> impl Strategy<Value = NodeId> {
@@ -269,7 +269,7 @@ fn commit() -> impl Strategy<Value = Packet> {
 
 fn presence() -> impl Strategy<Value = Packet> {
     (any::<u32>(), process(), ring()).prop_map(|(cluster, sender, ring)| {
-        Packet::Presence(Presence {
+        Packet::MergeDetect(MergeDetect {
             cluster,
             sender,
             ring,

@@ -14,9 +14,9 @@ use crate::world::System;
 
 /// One with U-Ring Paxos.
 #[derive(Clone, Copy, Debug)]
-pub struct Along;
+pub struct URingSystem;
 
-impl System for Along {
+impl System for URingSystem {
     type Engine = URing;
 
     /// # Panics

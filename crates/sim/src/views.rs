@@ -19,11 +19,11 @@ use crate::world::System;
 
 /// One with FastCast.
 #[derive(Clone, Copy, Debug)]
-pub struct Fast;
+pub struct FastCastSystem;
 
 /// One with LCR.
 #[derive(Clone, Copy, Debug)]
-pub struct Chain;
+pub struct LcrSystem;
 
 /// A data path, as a plan has it.
 pub trait Path: DataPath + Sized {
@@ -115,8 +115,8 @@ macro_rules! system {
     };
 }
 
-system!(Fast, FastCast);
-system!(Chain, Lcr);
+system!(FastCastSystem, FastCast);
+system!(LcrSystem, Lcr);
 
 /// Knows its view, and which of its packets it holds.
 pub trait InViews {

@@ -11,7 +11,7 @@ use rota_core::wire::Frame;
 
 /// What a process has delivered.
 #[derive(Clone, Debug)]
-pub(super) struct Account {
+pub(super) struct DeliveryState {
     inbox: Inbox,
     /// What the members of its view have delivered, or know as delivered: the same at all of them.
     pub watermarks: Watermarks,
@@ -32,7 +32,7 @@ pub(super) struct Counters {
     pub malformed: u64,
 }
 
-impl Account {
+impl DeliveryState {
     /// Of a process that has delivered nothing.
     pub fn new() -> Self {
         Self {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     /// Which messages of process 4 an account hands out, with their positions, of a packet with this one.
-    fn deliver(account: &mut Account, counter: u64) -> Vec<(u64, Seq)> {
+    fn deliver(account: &mut DeliveryState, counter: u64) -> Vec<(u64, Seq)> {
         let mut bytes = Vec::new();
         start_frame(&mut bytes, counter);
         push_whole(&mut bytes, b"x");
@@ -186,21 +186,21 @@ mod tests {
 
     #[test]
     fn what_was_delivered_in_an_order_that_has_ended_is_not_delivered_again_in_a_new_one() {
-        let mut left = Account::new();
+        let mut left = DeliveryState::new();
         for counter in 1..=3 {
             assert_eq!(deliver(&mut left, counter), [(counter, counter)]);
         }
         // All have ended who had that order. The new one has nothing of process 4, which has delivered 1 and sends 2 again.
         let mut agreed = Watermarks::default();
         agreed.raise(process(4), 1);
-        let mut fresh = Account::new();
+        let mut fresh = DeliveryState::new();
         for account in [&mut left, &mut fresh] {
             account.joins(&agreed);
             account.retain_lives(&[process(4)]);
             account.position = 9;
             assert_eq!(account.watermarks, agreed, "all tell the same");
         }
-        let both = |left: &mut Account, fresh: &mut Account, counter| {
+        let both = |left: &mut DeliveryState, fresh: &mut DeliveryState, counter| {
             let seen = (deliver(left, counter), deliver(fresh, counter));
             assert_eq!(left.watermarks, fresh.watermarks, "and go on to");
             seen

@@ -7,7 +7,7 @@ use core::ops::RangeInclusive;
 
 use super::backlog::Backlog;
 use super::exchange::Exchange;
-use super::memory::Memory;
+use super::memory::ViewHistory;
 use super::path::{DataPath, Load, PacketId, View};
 use super::standstill::{Appetite, Standstill};
 use rota_core::contract::{
@@ -30,7 +30,7 @@ pub struct ViewEngine<P, E = RingEngine> {
     pub(super) me: Option<Process>,
     pub(super) now: Time,
     pub(super) phase: Phase,
-    pub(super) memory: Memory,
+    pub(super) memory: ViewHistory,
     /// What the application is to get before anything that the data path has.
     pub(super) deliveries: VecDeque<Delivery>,
     /// The packet that the data path delivered last, and in which view; `None` if what is delivered now comes of
@@ -100,7 +100,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         };
         Self {
             ring: Primary::new(ring, rule).carried_on_by_hand(),
-            memory: Memory::new(),
+            memory: ViewHistory::new(),
             path,
             backlog,
             me: None,

@@ -5,8 +5,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::account::Account;
-use super::message::{Name, Recover, Standing};
+use super::account::DeliveryState;
+use super::message::{Name, Recover, ViewState};
 use super::outcome::Outcome;
 use super::path::{DataPath, Frozen, Held, Load, Packet, PacketId};
 use rota_core::contract::{Configuration, ConfigurationKind, Delivery, Process, RingId};
@@ -14,11 +14,11 @@ use rota_core::mutants::{self, Mutant};
 
 /// What a process remembers.
 #[derive(Clone, Debug)]
-pub(super) struct Memory {
+pub(super) struct ViewHistory {
     /// Its node was on rings in an earlier life.
     pub lived_before: bool,
     /// What it has delivered.
-    pub account: Account,
+    pub account: DeliveryState,
     /// The last view that it installed, as far as that has come.
     pub installed: Option<Ended>,
     /// Views that somebody may have installed. None of what they deliver is delivered; ascending.
@@ -38,14 +38,14 @@ pub(super) struct Ended {
 pub(super) struct Next {
     pub ring: RingId,
     pub members: Vec<Process>,
-    pub stretch: Stretch,
+    pub stretch: PendingDeliveries,
 }
 
 /// What is delivered, and where a process stands then.
 #[derive(Clone, Debug)]
-pub(super) struct Stretch {
+pub(super) struct PendingDeliveries {
     pub deliveries: Vec<Delivery>,
-    pub account: Account,
+    pub account: DeliveryState,
     /// How many packets of ended views are among that.
     pub forced: u64,
 }
@@ -63,7 +63,7 @@ impl Ended {
         }
     }
 
-    fn standing(&self, account: &Account) -> Standing {
+    fn standing(&self, account: &DeliveryState) -> ViewState {
         let delivered = self
             .frozen
             .delivered
@@ -73,7 +73,7 @@ impl Ended {
         let mut held: Vec<Name> = self.frozen.held.iter().filter_map(Name::of).collect();
         // In this order they are told in few bytes.
         held.sort_unstable_by_key(|name| name.id);
-        Standing {
+        ViewState {
             view: self.ring,
             members: self.members.clone(),
             delivered: delivered.take(self.members.len()).collect(),
@@ -84,11 +84,11 @@ impl Ended {
     }
 }
 
-impl Memory {
+impl ViewHistory {
     pub fn new() -> Self {
         Self {
             lived_before: false,
-            account: Account::new(),
+            account: DeliveryState::new(),
             installed: None,
             tentative: Vec::new(),
         }
@@ -176,12 +176,12 @@ impl Memory {
     }
 
     /// Where this process stands in the last view of the group, if it was in that.
-    fn base(&self, outcome: &Outcome) -> Stretch {
+    fn base(&self, outcome: &Outcome) -> PendingDeliveries {
         let last = outcome.last.as_ref().map(|(ring, _)| *ring);
         let mut tentative = self.tentative.iter();
         match tentative.find(|next| Some(next.ring) == last) {
             Some(next) => next.stretch.clone(),
-            None => Stretch {
+            None => PendingDeliveries {
                 deliveries: Vec::new(),
                 account: self.account.clone(),
                 forced: 0,
@@ -192,7 +192,7 @@ impl Memory {
     /// Delivers what all survivors together hold and this one has not delivered.
     fn force<P: DataPath>(
         &self,
-        stretch: &mut Stretch,
+        stretch: &mut PendingDeliveries,
         outcome: &Outcome,
         payloads: &BTreeMap<PacketId, Packet>,
     ) -> Option<()> {
@@ -287,9 +287,9 @@ mod tests {
                 incarnation,
             },
             members: alloc::vec![Process { node, incarnation }],
-            stretch: Stretch {
+            stretch: PendingDeliveries {
                 deliveries: Vec::new(),
-                account: Account::new(),
+                account: DeliveryState::new(),
                 forced: 0,
             },
         }
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn who_was_restarted_has_forgotten_until_it_is_in_a_view() {
-        let mut memory = Memory::new();
+        let mut memory = ViewHistory::new();
         assert!(!memory.recover(Bytes::new()).forgot, "its first life");
         memory.lived_before = true;
         assert!(memory.recover(Bytes::new()).forgot);

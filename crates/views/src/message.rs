@@ -55,9 +55,9 @@ pub(super) struct Recover {
     /// Its node has been on rings before, and it does not know what happened there.
     pub forgot: bool,
     /// Where it stands in the last view that it installed.
-    pub installed: Option<Standing>,
+    pub installed: Option<ViewState>,
     /// Where it would stand in those of which it does not know whether anybody installed them; ascending.
-    pub tentative: Vec<Standing>,
+    pub tentative: Vec<ViewState>,
     /// What its data path has to say.
     pub note: Bytes,
 }
@@ -71,7 +71,7 @@ impl Recover {
 
 /// Where a process stands in a view.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Standing {
+pub(super) struct ViewState {
     pub view: RingId,
     pub members: Vec<Process>,
     /// For each member, the number of its last packet that was delivered.
@@ -247,7 +247,7 @@ fn put_recover(bytes: &mut Vec<u8>, recover: &Recover) {
     bytes.extend_from_slice(&recover.note);
 }
 
-fn put_standing(bytes: &mut Vec<u8>, standing: &Standing) {
+fn put_standing(bytes: &mut Vec<u8>, standing: &ViewState) {
     put_ring(bytes, standing.view);
     put_count(bytes, standing.members.len());
     for (member, delivered) in standing.members.iter().zip(&standing.delivered) {
@@ -324,7 +324,7 @@ fn recover(reader: &mut Reader<'_>) -> Option<Recover> {
         })
 }
 
-fn standing(reader: &mut Reader<'_>) -> Option<Standing> {
+fn standing(reader: &mut Reader<'_>) -> Option<ViewState> {
     let view = reader.ring()?;
     let members = list(reader, |reader| Some((reader.process()?, reader.u64()?)))?;
     let (members, delivered): (Vec<Process>, Vec<u64>) = members.into_iter().unzip();
@@ -339,7 +339,7 @@ fn standing(reader: &mut Reader<'_>) -> Option<Standing> {
         .iter()
         .all(|name| usize::from(name.id.sender) < members.len());
     let sound = ascending && of_members && !members.is_empty() && position > 0;
-    sound.then_some(Standing {
+    sound.then_some(ViewState {
         view,
         members,
         delivered,

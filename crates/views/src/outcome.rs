@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use super::message::{Name, Recover, Standing};
+use super::message::{Name, Recover, ViewState};
 use super::path::{Load, PacketId};
 use super::watermarks::Watermarks;
 use rota_core::contract::{Process, RingId, Seq};
@@ -30,11 +30,11 @@ impl Outcome {
     /// Of what the members of a configuration have told, in the order of their ids.
     pub fn of(members: &[Process], told: &[&Recover]) -> Self {
         let last = last_view(members, told);
-        let standings: Vec<Option<&Standing>> = told
+        let standings: Vec<Option<&ViewState>> = told
             .iter()
             .map(|recover| standing_in(recover, last.as_ref()))
             .collect();
-        let survivors: Vec<&Standing> = standings.iter().copied().flatten().collect();
+        let survivors: Vec<&ViewState> = standings.iter().copied().flatten().collect();
         let forced = forced(&survivors);
         let (watermarks, position) = after(&survivors, &forced);
         let known = told.iter().flat_map(|recover| standings_of(recover));
@@ -51,7 +51,7 @@ impl Outcome {
     }
 }
 
-fn standings_of(recover: &Recover) -> impl Iterator<Item = &Standing> {
+fn standings_of(recover: &Recover) -> impl Iterator<Item = &ViewState> {
     recover.installed.iter().chain(&recover.tentative)
 }
 
@@ -70,7 +70,7 @@ fn last_view(members: &[Process], told: &[&Recover]) -> Option<(RingId, Vec<Proc
 /// that are here may have: had one of them nothing of its outcome, safe delivery would have
 /// shown it to nobody.
 fn is_installed(ring: RingId, of_view: &[Process], members: &[Process], told: &[&Recover]) -> bool {
-    let has = |standing: &Standing| standing.view == ring;
+    let has = |standing: &ViewState| standing.view == ring;
     let by_someone = |recover: &&&Recover| recover.installed.as_ref().is_some_and(has);
     if told.iter().any(|recover| by_someone(&recover)) || mutants::on(Mutant::V03) {
         return true;
@@ -83,13 +83,13 @@ fn is_installed(ring: RingId, of_view: &[Process], members: &[Process], told: &[
 fn standing_in<'a>(
     recover: &'a Recover,
     view: Option<&(RingId, Vec<Process>)>,
-) -> Option<&'a Standing> {
+) -> Option<&'a ViewState> {
     let (ring, members) = view?;
     standings_of(recover).find(|standing| standing.view == *ring && standing.members == *members)
 }
 
 /// What survivors hold, each packet with the longest place that one of them knows.
-fn forced(survivors: &[&Standing]) -> BTreeMap<PacketId, Name> {
+fn forced(survivors: &[&ViewState]) -> BTreeMap<PacketId, Name> {
     let mut union: BTreeMap<PacketId, Name> = BTreeMap::new();
     for name in survivors.iter().flat_map(|standing| &standing.held) {
         let known = union.entry(name.id).or_insert_with(|| name.clone());
@@ -105,7 +105,7 @@ fn forced(survivors: &[&Standing]) -> BTreeMap<PacketId, Name> {
 
 /// Packets of one sender are delivered in order, without gaps: a sender that is not here sends again what
 /// nobody has, and what comes after it.
-fn drop_behind_gaps(survivors: &[&Standing], union: &mut BTreeMap<PacketId, Name>) {
+fn drop_behind_gaps(survivors: &[&ViewState], union: &mut BTreeMap<PacketId, Name>) {
     let senders = survivors.first().map_or(0, |one| one.members.len());
     let delivered = |sender: usize| {
         survivors
@@ -127,7 +127,7 @@ fn drop_behind_gaps(survivors: &[&Standing], union: &mut BTreeMap<PacketId, Name
 }
 
 /// What is delivered at all survivors, and the next position, once they have delivered what is forced.
-fn after(survivors: &[&Standing], forced: &BTreeMap<PacketId, Name>) -> (Watermarks, Seq) {
+fn after(survivors: &[&ViewState], forced: &BTreeMap<PacketId, Name>) -> (Watermarks, Seq) {
     let mut watermarks = Watermarks::default();
     let mut position = 1;
     for survivor in survivors {
@@ -149,14 +149,14 @@ fn after(survivors: &[&Standing], forced: &BTreeMap<PacketId, Name>) -> (Waterma
 }
 
 /// Whether a survivor has not delivered a packet.
-fn is_left(survivor: &Standing, id: PacketId) -> bool {
+fn is_left(survivor: &ViewState, id: PacketId) -> bool {
     let delivered = survivor.delivered.get(usize::from(id.sender));
     delivered.is_some_and(|delivered| *delivered < id.number)
 }
 
 /// What somebody lacks is sent by the first who holds it.
 fn to_send(
-    standings: &[Option<&Standing>],
+    standings: &[Option<&ViewState>],
     forced: &BTreeMap<PacketId, Name>,
 ) -> Vec<Vec<PacketId>> {
     let held: Vec<BTreeSet<PacketId>> = standings

@@ -9,7 +9,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::message::{Name, Recover, Standing, Word};
+use super::message::{Name, Recover, ViewState, Word};
 use super::outcome::Outcome;
 use super::quorum::remembers_enough;
 use super::watermarks::Watermarks;
@@ -49,13 +49,13 @@ fn name(sender: u16, number: u64, place: &[u64]) -> Name {
 }
 
 /// Where somebody stands in a view of three.
-fn standing(view: u64, delivered: &[u64], held: &[Name], position: Seq) -> Standing {
+fn standing(view: u64, delivered: &[u64], held: &[Name], position: Seq) -> ViewState {
     let members: Vec<Process> = (1..=3).map(process).collect();
     let mut watermarks = Watermarks::default();
     for (member, count) in members.iter().zip(delivered) {
         watermarks.raise(*member, *count);
     }
-    Standing {
+    ViewState {
         view: ring(view),
         members,
         delivered: delivered.to_vec(),
@@ -65,7 +65,7 @@ fn standing(view: u64, delivered: &[u64], held: &[Name], position: Seq) -> Stand
     }
 }
 
-fn installed(standing: Standing) -> Recover {
+fn installed(standing: ViewState) -> Recover {
     Recover {
         installed: Some(standing),
         ..Recover::default()
@@ -139,7 +139,7 @@ fn whatever_peers_send_has_an_answer() {
 
 #[test]
 fn members_out_of_order_and_packets_of_nobody_are_refused() {
-    let refused = |change: fn(&mut Standing)| {
+    let refused = |change: fn(&mut ViewState)| {
         let mut recover = sample();
         change(recover.installed.as_mut().expect("it has one"));
         let bytes = Word::Recover(recover).encode(ring(4));

@@ -10,7 +10,7 @@ use rota_check::history::{Place, Step};
 use rota_core::random::Random;
 use rota_resp::Reply;
 
-use crate::service::talk::Talk;
+use crate::service::talk::RpcConnection;
 
 /// An answer may take so long: longer than a process waits for others.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -112,7 +112,7 @@ struct Client {
     number: u64,
     random: Random,
     written: u64,
-    talk: Option<Talk>,
+    talk: Option<RpcConnection>,
     steps: Vec<Step>,
     took: Vec<Took>,
 }
@@ -170,7 +170,7 @@ impl Client {
         if self.talk.is_none() {
             let all = &self.load.addresses;
             let address = all[self.random.below(all.len() as u64) as usize];
-            self.talk = Talk::connect(address, PATIENCE).ok();
+            self.talk = RpcConnection::connect(address, PATIENCE).ok();
         }
         if self.talk.is_none() {
             return thread::sleep(PAUSE);

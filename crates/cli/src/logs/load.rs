@@ -11,7 +11,7 @@ use rota_core::random::Random;
 
 use super::read::some;
 use super::replies::{Told, entries, placed, told};
-use crate::service::talk::Talk;
+use crate::service::talk::RpcConnection;
 
 /// An answer may take so long: longer than a process waits for its rings.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -108,7 +108,7 @@ struct Client {
     number: u64,
     random: Random,
     written: u64,
-    talk: Option<Talk>,
+    talk: Option<RpcConnection>,
     steps: Vec<Step>,
     took: Vec<Took>,
 }
@@ -130,11 +130,11 @@ impl Client {
     }
 
     /// A connection to any process.
-    fn talk(&mut self) -> Option<&mut Talk> {
+    fn talk(&mut self) -> Option<&mut RpcConnection> {
         if self.talk.is_none() {
             let all = &self.load.addresses;
             let address = all[self.random.below(all.len() as u64) as usize];
-            self.talk = Talk::connect(address, PATIENCE).ok();
+            self.talk = RpcConnection::connect(address, PATIENCE).ok();
         }
         if self.talk.is_none() {
             thread::sleep(PAUSE);

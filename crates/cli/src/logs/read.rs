@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use rota_resp::Reply;
 
-use crate::service::talk::Talk;
+use crate::service::talk::RpcConnection;
 use crate::service::where_to::{Where, line, refused};
 
 /// So many entries are asked for at once.
@@ -120,7 +120,7 @@ pub fn merged(reply: &Reply) -> Option<Vec<Entry>> {
 
 /// Some of several logs, behind these positions.
 pub fn some(
-    talk: &mut Talk,
+    talk: &mut RpcConnection,
     of: &[(String, String)],
     (count, block): (u64, Option<&str>),
 ) -> Result<Vec<Entry>, String> {
@@ -142,7 +142,7 @@ pub fn some(
 }
 
 /// Where a log begins that is kept.
-fn first(talk: &mut Talk, log: &str) -> Result<u64, String> {
+fn first(talk: &mut RpcConnection, log: &str) -> Result<u64, String> {
     let told = talk.say(&[vec!["XRANGE", log, "-", "+", "COUNT", "1"]]);
     let told = told.map_err(|error| error.to_string())?;
     match told.first() {
@@ -226,7 +226,7 @@ fn tail_all(options: &TailOptions) -> Result<(), String> {
 }
 
 /// From where logs end now: what comes while nobody asks is not to be left out.
-fn now(talk: &mut Talk, of: &mut [(String, String)]) -> Result<(), String> {
+fn now(talk: &mut RpcConnection, of: &mut [(String, String)]) -> Result<(), String> {
     let asked: Vec<Vec<&str>> = of
         .iter()
         .map(|(log, _)| vec!["XREVRANGE", log, "+", "-", "COUNT", "1"])

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rota_resp::Reply;
 
-use super::talk::Talk;
+use super::talk::RpcConnection;
 
 /// Everything is there by then.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -126,7 +126,7 @@ impl Processes {
     /// What one answers.
     pub fn ask(&self, at: usize, commands: &[Vec<&str>]) -> Result<Vec<Reply>, String> {
         let address = self.all[at].address;
-        let talk = Talk::connect(address, PATIENCE);
+        let talk = RpcConnection::connect(address, PATIENCE);
         let replies = talk.and_then(|mut talk| talk.say(commands));
         replies.map_err(|error| format!("{address}: {error}"))
     }

@@ -37,12 +37,12 @@ impl Wire {
 
 /// A connection.
 #[derive(Debug)]
-pub struct Talk {
+pub struct RpcConnection {
     stream: Wire,
     replies: Replies,
 }
 
-impl Talk {
+impl RpcConnection {
     /// To an address. `patience`: for each reply.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ impl Where {
     }
 
     /// A connection on which who asks has said who it is.
-    pub fn connect(&self) -> Result<super::talk::Talk, String> {
+    pub fn connect(&self) -> Result<super::talk::RpcConnection, String> {
         self.who.connect(self.connect, self.patience())
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rota_resp::Reply;
 use rustls::ClientConnection;
 
-use super::talk::Talk;
+use super::talk::RpcConnection;
 use crate::client::TlsOptions;
 
 /// What a store with users, or with TLS, wants of its clients.
@@ -26,10 +26,14 @@ pub struct Who {
 
 impl Who {
     /// A connection on which who asks has said who it is.
-    pub fn connect(&self, address: SocketAddr, patience: Duration) -> Result<Talk, String> {
+    pub fn connect(
+        &self,
+        address: SocketAddr,
+        patience: Duration,
+    ) -> Result<RpcConnection, String> {
         let failed = |error| format!("{address}: {error}");
         let sealed = self.sealed(address)?;
-        let mut talk = Talk::open(address, patience, sealed).map_err(failed)?;
+        let mut talk = RpcConnection::open(address, patience, sealed).map_err(failed)?;
         let Some(file) = &self.password_file else {
             return Ok(talk);
         };

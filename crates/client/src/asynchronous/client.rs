@@ -13,7 +13,9 @@ use crate::envelope::Envelope;
 use crate::error::{ConnectError, ConnectionLost, RequestError, SendError};
 use crate::event::Event;
 use crate::protocol::{Credit, PrivateName, Request};
-use crate::session::{Account, Answer, Handshake, Incoming, Outgoing, Settled, Stop, Taken};
+use crate::session::{
+    Answer, Handshake, Incoming, Outgoing, OutstandingRequests, Settled, Stop, Taken,
+};
 
 /// The most bytes that one system call reads.
 const READ_BYTES: usize = 64 << 10;
@@ -28,7 +30,7 @@ const READ_BYTES: usize = 64 << 10;
 pub struct AsyncClient {
     stream: Stream,
     name: PrivateName,
-    account: Account,
+    account: OutstandingRequests,
     incoming: Incoming,
     outgoing: Outgoing,
     buffer: Box<[u8]>,
@@ -57,7 +59,7 @@ impl AsyncClient {
         };
         let connected = time::timeout(builder.timeout, connecting).await;
         let (stream, taken) = connected.unwrap_or(Err(ConnectError::TimedOut))?;
-        let mut account = Account::new(Credit::new(taken.welcome.credit));
+        let mut account = OutstandingRequests::new(Credit::new(taken.welcome.credit));
         account.settle(taken.settled);
         Ok(Self {
             stream,

@@ -13,7 +13,7 @@ use super::{Client, Receiver, Sender};
 use crate::address::Address;
 use crate::error::{ConnectError, ConnectionLost};
 use crate::protocol::{Credit, Hello, SlowPolicy};
-use crate::session::{Account, Handshake, Outgoing, Taken};
+use crate::session::{Handshake, Outgoing, OutstandingRequests, Taken};
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
 
@@ -126,7 +126,7 @@ impl Builder {
         let link = Link::connect(&address.into(), self, deadline)?;
         let taken = shake_hands(&link, handshake, &hello, deadline)?;
         let link = link.with_memory(taken.memory);
-        let account = Account::new(Credit::new(taken.welcome.credit));
+        let account = OutstandingRequests::new(Credit::new(taken.welcome.credit));
         let shared = Arc::new(Shared::new(link, taken.welcome.name, self.timeout, account));
         shared.settle(taken.settled);
         let sender = Sender {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::link::{Interest, Link};
 use crate::error::ConnectionLost;
 use crate::protocol::PrivateName;
-use crate::session::{Account, Settled, Stop};
+use crate::session::{OutstandingRequests, Settled, Stop};
 
 /// The longest a sender does not look whether the connection still stands.
 const TURN: Duration = Duration::from_millis(500);
@@ -19,14 +19,19 @@ pub struct Shared {
     pub name: PrivateName,
     /// For an answer.
     pub timeout: Duration,
-    account: Mutex<Account>,
+    account: Mutex<OutstandingRequests>,
     changed: Condvar,
     /// Senders that wait for `changed`. Changed only by who has the account.
     waiting: AtomicUsize,
 }
 
 impl Shared {
-    pub fn new(link: Link, name: PrivateName, timeout: Duration, account: Account) -> Self {
+    pub fn new(
+        link: Link,
+        name: PrivateName,
+        timeout: Duration,
+        account: OutstandingRequests,
+    ) -> Self {
         Self {
             link,
             name,
@@ -38,7 +43,7 @@ impl Shared {
     }
 
     /// No step of an account can panic half-way, so one of a thread that panicked is sound.
-    pub fn account(&self) -> MutexGuard<'_, Account> {
+    pub fn account(&self) -> MutexGuard<'_, OutstandingRequests> {
         self.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -112,7 +117,7 @@ fn wait_for_room(shared: &Shared, deadline: Option<Instant>) -> Result<bool, Sto
 }
 
 fn wait_for_change(shared: &Shared, seen: u64, deadline: Option<Instant>) -> bool {
-    let same = |account: &mut Account| account.changes == seen;
+    let same = |account: &mut OutstandingRequests| account.changes == seen;
     let account = shared.account();
     shared.waiting.fetch_add(1, Relaxed);
     let (account, in_time) = match deadline {

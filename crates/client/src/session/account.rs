@@ -61,7 +61,7 @@ impl Answer {
 
 /// Credit, answers, and whether the connection still stands.
 #[derive(Debug)]
-pub struct Account {
+pub struct OutstandingRequests {
     pub credit: Credit,
     pub lost: Option<ConnectionLost>,
     /// Requests that somebody waits for.
@@ -71,7 +71,7 @@ pub struct Account {
     pub changes: u64,
 }
 
-impl Account {
+impl OutstandingRequests {
     pub const fn new(credit: Credit) -> Self {
         Self {
             credit,

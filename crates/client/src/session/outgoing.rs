@@ -2,7 +2,7 @@
 
 use rota_core::contract::Service;
 
-use super::Account;
+use super::OutstandingRequests;
 use crate::envelope::Envelope;
 use crate::error::{ConnectionLost, SendError};
 use crate::protocol::{EncodeError, Request, SendHead, Welcome};
@@ -38,7 +38,7 @@ impl Outgoing {
     /// Takes a message if there is credit for it; whether there was.
     pub fn put(
         &mut self,
-        account: &mut Account,
+        account: &mut OutstandingRequests,
         envelope: &Envelope,
         payload: &[u8],
     ) -> Result<bool, SendError> {
@@ -68,7 +68,11 @@ impl Outgoing {
     }
 
     /// Takes a request that has this number.
-    pub fn ask(&mut self, account: &Account, request: &Request) -> Result<(), ConnectionLost> {
+    pub fn ask(
+        &mut self,
+        account: &OutstandingRequests,
+        request: &Request,
+    ) -> Result<(), ConnectionLost> {
         account.standing()?;
         request.encode(&mut self.bytes).expect("it always fits");
         Ok(())

@@ -30,7 +30,7 @@ pub enum Kind {
     /// The token that forms a ring.
     Commit = 4,
     /// A ring is here.
-    Presence = 5,
+    MergeDetect = 5,
     /// A data packet that carries a packet of an old ring.
     Recovered = 6,
     /// A packet of messages that FastCast orders.
@@ -218,7 +218,7 @@ const fn kind(code: u8) -> Result<Kind, DecodeError> {
         2 => Ok(Kind::Hurry),
         3 => Ok(Kind::Join),
         4 => Ok(Kind::Commit),
-        5 => Ok(Kind::Presence),
+        5 => Ok(Kind::MergeDetect),
         6 => Ok(Kind::Recovered),
         8 => Ok(Kind::FastData),
         9 => Ok(Kind::FastControl),

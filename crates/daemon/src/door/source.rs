@@ -15,7 +15,7 @@ use super::Port;
 use crate::access::{Access, Peer};
 use crate::config::Allow;
 use crate::descriptors::has_one_for_a_client;
-use crate::seats::{Seat, Seats};
+use crate::seats::{ConnectionLimits, Seat};
 use crate::stream::Stream;
 
 /// Clients that may wait to be let in at one socket.
@@ -61,7 +61,7 @@ impl Source {
     }
 
     /// The next who waits; the seats are those of clients, if that is who comes here.
-    pub fn accept(&self, seats: Option<&Seats>) -> io::Result<Waited> {
+    pub fn accept(&self, seats: Option<&ConnectionLimits>) -> io::Result<Waited> {
         let seat = |peer: &Peer| match (seats, peer.owner()) {
             (Some(seats), Some(owner)) => seats.take(owner).map(Some),
             _ => Some(None),

@@ -12,7 +12,7 @@ const NOTICED: Duration = Duration::from_secs(1);
 
 /// Connections, each of which has a thread.
 #[derive(Debug)]
-pub(super) struct Lobby {
+pub(super) struct HttpConnections {
     most: usize,
     inside: Mutex<Inside>,
     /// Somebody has left.
@@ -30,7 +30,7 @@ struct Inside {
     count: usize,
 }
 
-impl Lobby {
+impl HttpConnections {
     /// At most so many that ask for nothing, and twice as many in all.
     pub const fn new(most: usize) -> Self {
         let inside = Inside {
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn the_oldest_that_is_silent_makes_way() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-        let lobby = Lobby::new(8);
+        let lobby = HttpConnections::new(8);
         let all: Vec<_> = (0..10).map(|_| pair(&listener)).collect();
         let first = lobby.enter(&all[0].1).expect("room");
         lobby.asked(first);
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn so_does_one_that_does_not_take_its_answer() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-        let lobby = Lobby::new(8);
+        let lobby = HttpConnections::new(8);
         let all: Vec<_> = (0..17).map(|_| pair(&listener)).collect();
         for (_, near) in &all[..16] {
             let number = lobby.enter(near).expect("room");

@@ -16,7 +16,7 @@ use super::Certificates;
 use super::thread::Relays;
 use crate::access::Peer;
 use crate::config::DaemonConfig;
-use crate::seats::Seats;
+use crate::seats::ConnectionLimits;
 
 /// Why the listeners do not open, and at which address.
 pub(crate) type NotOpen = (Option<SocketAddr>, io::Error);
@@ -108,7 +108,7 @@ impl TlsDoor {
     pub fn open(
         listen: &[SocketAddr],
         terms: Terms,
-        seats: Seats,
+        seats: ConnectionLimits,
         ring: Arc<Waker>,
     ) -> Result<Self, NotOpen> {
         let system = |error| (None, error);

@@ -18,7 +18,7 @@ use super::link::{Link, Ready, Standing};
 use crate::access::Peer;
 use crate::descriptors::has_one_for_a_client;
 use crate::door::listen_at;
-use crate::seats::Seats;
+use crate::seats::ConnectionLimits;
 use rota_net::Complaints;
 
 const EVENTS: usize = 1024;
@@ -64,14 +64,14 @@ pub(super) struct Relays {
     pub(super) terms: Terms,
     /// How often the certificates were others.
     pub(super) newest_terms: u64,
-    pub(super) seats: Seats,
+    pub(super) seats: ConnectionLimits,
 }
 
 impl Relays {
     /// Listens at these addresses. The waker is for whoever has told it to stop.
     pub fn open(
         listen: &[SocketAddr],
-        (terms, seats): (Terms, Seats),
+        (terms, seats): (Terms, ConnectionLimits),
         (counters, shared): (Arc<TlsCounters>, Arc<Shared>),
         out: Out,
     ) -> Result<(Self, Waker), NotOpen> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rota_core::contract::{NodeId, Process};
 use rota_multiring::Rank;
-use rota_net::{Hearing, KeyRing, Landing, Talk};
+use rota_net::{Hearing, KeyRing, Landing, RpcConnection};
 use rota_replica::{CallError, Orders};
 use tokio::time::Instant;
 
@@ -64,7 +64,7 @@ pub(super) fn open(address: SocketAddr, room: Room) -> io::Result<Landing> {
 impl Room {
     fn serve(self: &Arc<Self>, stream: TcpStream) -> io::Result<()> {
         let may = |node: NodeId| self.others.contains(&node);
-        let talk = Talk::accept(stream, self.own, may, self.keys.as_ref(), SILENCE)?;
+        let talk = RpcConnection::accept(stream, self.own, may, self.keys.as_ref(), SILENCE)?;
         let (saying, hearing) = talk.split();
         let (way, queue) = mpsc::sync_channel(MOST_QUEUED);
         let news = Arc::new(News::default());

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use rota_core::bytes::Reader;
 use rota_core::contract::{NodeId, Process};
-use rota_net::{Hearing, KeyRing, Saying, Talk};
+use rota_net::{Hearing, KeyRing, RpcConnection, Saying};
 
 use super::desk::Desk;
 use super::frame::{Ask, Failed, Health, Tell};
@@ -181,7 +181,7 @@ impl Inner {
         let node = self.other.node;
         while !self.stop.load(SeqCst) {
             let to = (node, self.other.address);
-            match Talk::dial(self.own, to, self.keys.as_ref(), SILENCE) {
+            match RpcConnection::dial(self.own, to, self.keys.as_ref(), SILENCE) {
                 Ok(talk) => {
                     tracing::info!(%node, "connected to another process");
                     self.talk(talk);
@@ -195,7 +195,7 @@ impl Inner {
         }
     }
 
-    fn talk(self: &Arc<Self>, talk: Talk) {
+    fn talk(self: &Arc<Self>, talk: RpcConnection) {
         let (saying, hearing) = talk.split();
         let (way, queue) = mpsc::sync_channel(MOST_QUEUED);
         {
@@ -303,7 +303,7 @@ mod tests {
         let address = listener.local_addr().expect("a port");
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let talk = Talk::accept(stream, (process(2), 7), |_| true, None, SILENCE);
+                let talk = RpcConnection::accept(stream, (process(2), 7), |_| true, None, SILENCE);
                 if let Ok(talk) = talk {
                     // It is alive, and says so for as long as the other end does.
                     let (saying, mut hearing) = talk.split();

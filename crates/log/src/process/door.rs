@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rota_core::contract::{NodeId, Process};
-use rota_net::{KeyRing, Landing, Talk};
+use rota_net::{KeyRing, Landing, RpcConnection};
 use rota_storage::acceptor::FileDir;
 
 use super::source::{Ask, MOST_BYTES, Told};
@@ -42,7 +42,7 @@ pub(super) fn open(address: SocketAddr, room: Room) -> io::Result<Landing> {
 impl Room {
     fn serve(&self, stream: TcpStream) -> io::Result<()> {
         let may = |node: NodeId| self.others.contains(&node);
-        let mut talk = Talk::accept(stream, self.own, may, self.keys.as_ref(), PATIENCE)?;
+        let mut talk = RpcConnection::accept(stream, self.own, may, self.keys.as_ref(), PATIENCE)?;
         loop {
             let ask = Ask::decode(&talk.hear()?);
             let ask = ask.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;

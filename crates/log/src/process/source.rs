@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rota_core::contract::{NodeId, Process};
-use rota_net::{KeyRing, Talk};
+use rota_net::{KeyRing, RpcConnection};
 use rota_storage::acceptor::FileDir;
 
 use super::lock;
@@ -118,7 +118,7 @@ pub(super) struct Source {
     keys: Option<KeyRing>,
     others: Vec<(NodeId, SocketAddr)>,
     /// Connections that nobody uses just now, and who said nothing of late: it is asked last.
-    idle: Mutex<Vec<(usize, Talk)>>,
+    idle: Mutex<Vec<(usize, RpcConnection)>>,
     silent: Mutex<HashMap<usize, Instant>>,
     /// Files that are put in order, by log and first position.
     repairs: Mutex<HashSet<(u64, Position)>>,
@@ -146,13 +146,13 @@ impl Source {
         }
     }
 
-    fn talk(&self, which: usize) -> io::Result<Talk> {
+    fn talk(&self, which: usize) -> io::Result<RpcConnection> {
         let mut idle = lock(&self.idle);
         if let Some(at) = idle.iter().position(|(of, _)| *of == which) {
             return Ok(idle.swap_remove(at).1);
         }
         drop(idle);
-        Talk::dial(self.own, self.others[which], self.keys.as_ref(), PATIENCE)
+        RpcConnection::dial(self.own, self.others[which], self.keys.as_ref(), PATIENCE)
     }
 
     fn ask(&self, which: usize, ask: &Ask) -> io::Result<Told> {

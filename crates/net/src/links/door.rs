@@ -42,7 +42,7 @@ struct Unknown {
 
 /// Where others connect to.
 #[derive(Debug)]
-pub(super) struct Door {
+pub(super) struct PendingConnections {
     listener: Socket,
     /// Somebody may wait.
     ready: bool,
@@ -51,7 +51,7 @@ pub(super) struct Door {
     unknown: Vec<Unknown>,
 }
 
-impl Door {
+impl PendingConnections {
     /// Listens at `address` for nodes at the addresses `nodes`.
     pub(super) fn open(address: SocketAddr, nodes: Vec<IpAddr>, epoll: &Epoll) -> io::Result<Self> {
         let kind = (Domain::for_address(address), Type::STREAM);

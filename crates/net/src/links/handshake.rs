@@ -15,7 +15,7 @@ pub(super) struct Magic([u8; 8]);
 
 /// For the links of a ring.
 pub(super) const LINKS: Magic = Magic(*b"rotalnk\x01");
-/// For a [`Talk`](super::Talk).
+/// For a [`RpcConnection`](super::Talk).
 pub(super) const TALKS: Magic = Magic(*b"rotatlk\x01");
 
 /// Bytes that each side draws for each handshake.

@@ -29,16 +29,15 @@ use std::os::fd::RawFd;
 use std::time::Duration;
 
 use crate::epoll::Epoll;
-use crate::keys::KeyRing;
 use crate::network::{Network, NodeAddress};
-use crate::{pool::Pool, stats::NetStats, sys};
-use door::Door;
+use crate::{keys::KeyRing, pool::Pool, stats::NetStats, sys};
+use door::PendingConnections;
 use handshake::{NONCE_BYTES, Own, Refusal};
 pub use landing::Landing;
 use peer::Peer;
 use record::Found;
 use session::Ending;
-pub use talk::{Hearing, Saying, Talk};
+pub use talk::{Hearing, RpcConnection, Saying};
 
 /// What waits for a link in this process, in bytes; the kernel holds more.
 pub const QUEUE_BYTES: usize = 1 << 20;
@@ -83,7 +82,7 @@ pub struct Links {
     epoll: Epoll,
     next_name: u64,
     /// `None` where nobody connects to this node.
-    door: Option<Door>,
+    door: Option<PendingConnections>,
     /// By ascending number.
     peers: Vec<Peer>,
     /// Whose turn it is to be read.
@@ -111,7 +110,8 @@ impl Links {
         peers.sort_unstable_by_key(|peer| peer.node);
         let dialers = peers.iter().filter(|peer| !peer.is_dialed());
         let dialers: Vec<_> = dialers.map(|peer| peer.address.ip()).collect();
-        let door = (!dialers.is_empty()).then(|| Door::open(address, dialers, &epoll));
+        let door =
+            (!dialers.is_empty()).then(|| PendingConnections::open(address, dialers, &epoll));
         let timers = &network.timers;
         Ok(Self {
             own: Own {
@@ -158,7 +158,7 @@ impl Links {
     /// When there is something to do even if nothing comes.
     pub fn next_due(&self) -> Option<Time> {
         let peers = self.peers.iter().filter_map(Peer::next_due);
-        let door = self.door.as_ref().and_then(Door::next_due);
+        let door = self.door.as_ref().and_then(PendingConnections::next_due);
         peers.chain(door).min()
     }
 
@@ -169,7 +169,7 @@ impl Links {
         } = self;
         let dirty = &mut self.dirty;
         epoll.changes(|change| match change.name {
-            LISTENER => door.iter_mut().for_each(Door::knock),
+            LISTENER => door.iter_mut().for_each(PendingConnections::knock),
             name => {
                 *dirty |= change.writable;
                 let stream = peers.iter_mut().find_map(|peer| peer.stream(name));
@@ -180,7 +180,7 @@ impl Links {
             }
         })?;
         let due = self.next_due().is_some_and(|due| due <= now);
-        let ready = || self.door.as_ref().is_some_and(Door::is_ready);
+        let ready = || self.door.as_ref().is_some_and(PendingConnections::is_ready);
         // The kernel says only once that there is room: whoever asks has to have it used.
         Ok(due || self.dirty || ready() || self.peers.iter().any(Peer::is_ready))
     }

@@ -20,7 +20,7 @@ const HANDSHAKE: Duration = Duration::from_secs(2);
 
 /// See the module's page.
 #[derive(Debug)]
-pub struct Talk {
+pub struct RpcConnection {
     peer: Process,
     saying: Saying,
     hearing: Hearing,
@@ -41,7 +41,7 @@ pub struct Hearing {
     patience: Duration,
 }
 
-impl Talk {
+impl RpcConnection {
     /// What is said at once has at most so many bytes.
     pub const MOST_BYTES: usize = 4 << 20;
 
@@ -149,12 +149,12 @@ impl Talk {
 }
 
 impl Saying {
-    /// Says something, of at most [`Talk::MOST_BYTES`].
+    /// Says something, of at most [`RpcConnection::MOST_BYTES`].
     ///
     /// # Errors
     /// The system's: the connection is of no use any more. `InvalidInput`: it is too long, and nothing was said.
     pub fn say(&mut self, what: &[u8]) -> io::Result<()> {
-        if what.len() > Talk::MOST_BYTES {
+        if what.len() > RpcConnection::MOST_BYTES {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let sealed = what.len() + self.seals.tag_bytes();
@@ -186,7 +186,7 @@ impl Hearing {
         let mut header = [0; HEADER_BYTES];
         read_until(&mut self.stream, &mut header, until)?;
         let length = u32::from_le_bytes(header) as usize;
-        if length > Talk::MOST_BYTES + self.opens.tag_bytes() {
+        if length > RpcConnection::MOST_BYTES + self.opens.tag_bytes() {
             return Err(io::ErrorKind::InvalidData.into());
         }
         // Room is made as it comes: a length alone costs nothing.
@@ -254,7 +254,7 @@ mod tests {
     /// One that waits, with these keys; what became of it.
     fn waiting(
         keys: Option<KeyRing>,
-        then: impl FnOnce(io::Result<Talk>) + Send + 'static,
+        then: impl FnOnce(io::Result<RpcConnection>) + Send + 'static,
     ) -> (SocketAddr, thread::JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -262,14 +262,20 @@ mod tests {
             let (stream, _) = listener.accept().expect("somebody comes");
             let own = (process(2), 7);
             let may = |node: NodeId| node.get() < 5;
-            then(Talk::accept(stream, own, may, keys.as_ref(), PATIENCE));
+            then(RpcConnection::accept(
+                stream,
+                own,
+                may,
+                keys.as_ref(),
+                PATIENCE,
+            ));
         });
         (address, thread)
     }
 
-    fn dial(of: (u16, u32), to: SocketAddr, keys: Option<&KeyRing>) -> io::Result<Talk> {
+    fn dial(of: (u16, u32), to: SocketAddr, keys: Option<&KeyRing>) -> io::Result<RpcConnection> {
         let to = (process(2).node, to);
-        Talk::dial((process(of.0), of.1), to, keys, PATIENCE)
+        RpcConnection::dial((process(of.0), of.1), to, keys, PATIENCE)
     }
 
     #[test]
@@ -284,12 +290,12 @@ mod tests {
                 }
             });
             let mut talk = dial((1, 7), address, keys.as_ref()).expect("it has the key");
-            for length in [0, 1, 100_000, Talk::MOST_BYTES] {
+            for length in [0, 1, 100_000, RpcConnection::MOST_BYTES] {
                 let what: Vec<u8> = (0..length).map(|at| at as u8).collect();
                 talk.say(&what).expect("it is heard");
                 assert!(talk.hear().expect("an answer") == what, "{length}");
             }
-            let refused = talk.say(&vec![0; Talk::MOST_BYTES + 1]);
+            let refused = talk.say(&vec![0; RpcConnection::MOST_BYTES + 1]);
             assert_eq!(
                 refused.map_err(|e| e.kind()),
                 Err(io::ErrorKind::InvalidInput)

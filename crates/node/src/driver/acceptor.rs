@@ -6,12 +6,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::DriverError;
-use super::bell::Bell;
 use super::disk_faults::{DiskFaults, FaultyDir};
 use super::log_keeper::FETCH_BYTES;
 use super::log_opening::{self, Found, Opener};
 use super::log_thread::{LogHealth, LogThread, Taken, Use};
 use super::votes::{self, Change, Step};
+use super::waker::Waker;
 use crate::config::{NodeConfig, VoteStorage};
 
 /// Votes that are kept in memory, as many as the paper's acceptors keep (Multi-Ring Paxos, 2014, on its implementation).
@@ -47,7 +47,7 @@ impl Acceptor {
     pub(super) fn open(
         config: &NodeConfig,
         me: NodeId,
-        bell: &Arc<Bell>,
+        waker: &Arc<Waker>,
     ) -> Result<Option<(Self, Found)>, DriverError> {
         let Some(storage) = config.vote_storage() else {
             return Ok(None);
@@ -61,7 +61,7 @@ impl Acceptor {
         let opened = match faults.and_then(|faults| DiskFaults::new(faults, me)) {
             None => {
                 let opener = log_opening::opener_of(config, me, mode, |dir| dir)?;
-                Self::on_disk(opener, mode, bell)
+                Self::on_disk(opener, mode, waker)
             }
             Some(faults) => {
                 let faulty = move |dir| FaultyDir {
@@ -69,7 +69,7 @@ impl Acceptor {
                     faults: Arc::clone(&faults),
                 };
                 let opener = log_opening::opener_of(config, me, mode, faulty)?;
-                Self::on_disk(opener, mode, bell)
+                Self::on_disk(opener, mode, waker)
             }
         };
         opened.map(Some)
@@ -91,10 +91,10 @@ impl Acceptor {
     pub(super) fn on_disk<D: LogDisk + 'static>(
         mut opener: Opener<D>,
         mode: Mode,
-        bell: &Arc<Bell>,
+        waker: &Arc<Waker>,
     ) -> Result<(Self, Found), DriverError> {
         let (log, found) = log_opening::open(&mut opener)?;
-        let thread = LogThread::start(log, opener, mode, Arc::clone(bell));
+        let thread = LogThread::start(log, opener, mode, Arc::clone(waker));
         let thread = thread.map_err(DriverError::System)?;
         Ok((Self::of(Log::Disk(thread)), found))
     }

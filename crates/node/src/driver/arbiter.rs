@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Driver;
-use super::bell::Bell;
 use super::helper::{Helper, Shared};
+use super::waker::Waker;
 use crate::coordination::{Coordination, CoordinationError};
 
 /// The first pause after a failure. It doubles with each.
@@ -56,10 +56,10 @@ pub(super) struct Arbiter {
 }
 
 impl Arbiter {
-    pub(super) fn start(mut service: Box<dyn Coordination>, bell: Arc<Bell>) -> io::Result<Self> {
+    pub(super) fn start(mut service: Box<dyn Coordination>, waker: Arc<Waker>) -> io::Result<Self> {
         let late = "the coordination service does not answer; a request to it is under way";
         let work = move |shared: &Shared<Orders>| work(service.as_mut(), shared);
-        let helper = Helper::start(Shared::new(bell), "rota-arbiter", late, work)?;
+        let helper = Helper::start(Shared::new(waker), "rota-arbiter", late, work)?;
         Ok(Self {
             helper,
             waits: false,
@@ -118,7 +118,7 @@ fn work(service: &mut dyn Coordination, shared: &Shared<Orders>) {
                 desk.question.take_if(|(asked, _)| *asked <= number);
                 desk.answer = Some((number, chosen.clone()));
                 drop(desk);
-                shared.bell.ring();
+                shared.waker.ring();
                 tell_of_answer(trouble.take().is_some(), number, chosen != wanted);
                 pause = FIRST_PAUSE;
             }
@@ -229,21 +229,21 @@ mod tests {
 
     struct World {
         arbiter: Arbiter,
-        bell: Arc<Bell>,
+        waker: Arc<Waker>,
         asked: Receiver<Question>,
         answers: Sender<Result<Bytes, CoordinationError>>,
     }
 
     fn world() -> World {
         let ((asked_there, asked), (answers, answers_there)) = (channel(), channel());
-        let bell = Arc::new(Bell::new().unwrap());
+        let waker = Arc::new(Waker::new().unwrap());
         let service = Scripted {
             asked: asked_there,
             answers: answers_there,
         };
         World {
-            arbiter: Arbiter::start(Box::new(service), Arc::clone(&bell)).unwrap(),
-            bell,
+            arbiter: Arbiter::start(Box::new(service), Arc::clone(&waker)).unwrap(),
+            waker,
             asked,
             answers,
         }
@@ -256,7 +256,7 @@ mod tests {
     impl World {
         fn heard(&mut self) -> Question {
             let deadline = Instant::now() + Duration::from_secs(5);
-            while !self.bell.answer() {
+            while !self.waker.answer() {
                 assert!(Instant::now() < deadline, "no answer");
                 std::thread::yield_now();
             }
@@ -331,7 +331,7 @@ mod tests {
         }
         let (sender, asked) = channel();
         let service = Box::new(Away(Mutex::new(sender)));
-        let mut arbiter = Arbiter::start(service, Arc::new(Bell::new().unwrap())).unwrap();
+        let mut arbiter = Arbiter::start(service, Arc::new(Waker::new().unwrap())).unwrap();
         arbiter.ask(1, Bytes::new());
         // Now its pauses are long.
         for _ in 0..6 {
@@ -351,8 +351,8 @@ mod tests {
                 panic!("as the test wants")
             }
         }
-        let bell = Arc::new(Bell::new().unwrap());
-        let mut arbiter = Arbiter::start(Box::new(Broken), bell).unwrap();
+        let waker = Arc::new(Waker::new().unwrap());
+        let mut arbiter = Arbiter::start(Box::new(Broken), waker).unwrap();
         assert!(!arbiter.health().is_away);
         arbiter.ask(1, Bytes::new());
         while !arbiter.health().is_away {

@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 use super::DriverError;
 use super::acceptor::{Acceptor, Kept};
-use super::bell::Bell;
 use super::log_opening::Found as FoundVotes;
 use super::store::{Files, Found, NEWEST, Record, Store};
 use super::votes::{self, Change};
+use super::waker::Waker;
 use super::worker::Worker;
 use crate::config::NodeConfig;
 
@@ -79,7 +79,7 @@ pub(super) struct Durable {
     /// What the acceptor's log held, until the engine is told.
     votes: FoundVotes,
     /// Rung by the threads of both, and by others that it is shared with.
-    pub(super) bell: Arc<Bell>,
+    pub(super) waker: Arc<Waker>,
     /// Fetches without an answer.
     fetching: usize,
     /// Requests without an answer, oldest first: an answer says that all before are durable, too.
@@ -100,7 +100,7 @@ impl Durable {
             None => Self::in_memory(),
         }
         .map_err(DriverError::System)?;
-        if let Some((acceptor, votes)) = Acceptor::open(config, me, &durable.bell)? {
+        if let Some((acceptor, votes)) = Acceptor::open(config, me, &durable.waker)? {
             durable.acceptor = Some(acceptor);
             durable.votes = votes;
         }
@@ -114,7 +114,7 @@ impl Durable {
             acceptor: None,
             votes: FoundVotes::default(),
             void: None,
-            bell: Arc::new(Bell::new()?),
+            waker: Arc::new(Waker::new()?),
             fetching: 0,
             pending: VecDeque::new(),
             held: VecDeque::new(),
@@ -126,7 +126,7 @@ impl Durable {
     pub(super) fn with_store(found: Found, store: Box<dyn Store>) -> io::Result<Self> {
         let mut durable = Self::in_memory()?;
         durable.found = found;
-        durable.worker = Some(Worker::start(store, Arc::clone(&durable.bell))?);
+        durable.worker = Some(Worker::start(store, Arc::clone(&durable.waker))?);
         Ok(durable)
     }
 
@@ -137,7 +137,7 @@ impl Durable {
         mode: rota_storage::acceptor::Mode,
     ) -> Result<Self, DriverError> {
         let mut durable = Self::in_memory().map_err(DriverError::System)?;
-        let (acceptor, votes) = Acceptor::on_disk(opener, mode, &durable.bell)?;
+        let (acceptor, votes) = Acceptor::on_disk(opener, mode, &durable.waker)?;
         durable.acceptor = Some(acceptor);
         durable.votes = votes;
         Ok(durable)
@@ -268,8 +268,8 @@ impl Durable {
     }
 
     /// Rung when there may be answers.
-    pub(super) fn bell(&self) -> Arc<Bell> {
-        Arc::clone(&self.bell)
+    pub(super) fn waker(&self) -> Arc<Waker> {
+        Arc::clone(&self.waker)
     }
 
     /// The answers that have come, those to requests in their order. Sends that waited for what failed are

@@ -10,14 +10,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::bell::Bell;
+use super::waker::Waker;
 
 /// How long the end of a driver waits for what a thread does just then. It was promised to nobody.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What lies between the two threads.
 #[derive(Debug, Default)]
-pub(super) struct Desk<T> {
+pub(super) struct Mailbox<T> {
     things: T,
     /// The thread is to end.
     pub(super) stop: bool,
@@ -27,7 +27,7 @@ pub(super) struct Desk<T> {
     sleeps: bool,
 }
 
-impl<T> Deref for Desk<T> {
+impl<T> Deref for Mailbox<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -35,7 +35,7 @@ impl<T> Deref for Desk<T> {
     }
 }
 
-impl<T> DerefMut for Desk<T> {
+impl<T> DerefMut for Mailbox<T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.things
     }
@@ -44,28 +44,28 @@ impl<T> DerefMut for Desk<T> {
 /// The desk, as both threads have it.
 #[derive(Debug)]
 pub(super) struct Shared<T> {
-    desk: Mutex<Desk<T>>,
+    desk: Mutex<Mailbox<T>>,
     changed: Condvar,
-    pub(super) bell: Arc<Bell>,
+    pub(super) waker: Arc<Waker>,
 }
 
 impl<T: Default> Shared<T> {
-    pub(super) fn new(bell: Arc<Bell>) -> Arc<Self> {
+    pub(super) fn new(waker: Arc<Waker>) -> Arc<Self> {
         Arc::new(Self {
             desk: Mutex::default(),
             changed: Condvar::new(),
-            bell,
+            waker,
         })
     }
 }
 
 impl<T> Shared<T> {
-    pub(super) fn desk(&self) -> MutexGuard<'_, Desk<T>> {
+    pub(super) fn desk(&self) -> MutexGuard<'_, Mailbox<T>> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts something on the desk, and wakes who waits for it.
-    pub(super) fn put(&self, put: impl FnOnce(&mut Desk<T>)) {
+    pub(super) fn put(&self, put: impl FnOnce(&mut Mailbox<T>)) {
         let mut desk = self.desk();
         put(&mut desk);
         let sleeps = desk.sleeps;
@@ -80,8 +80,8 @@ impl<T> Shared<T> {
         &self,
         limit: Option<Duration>,
         idle: impl Fn(&T) -> bool,
-    ) -> MutexGuard<'_, Desk<T>> {
-        let waits = |desk: &mut Desk<T>| idle(desk) && !desk.stop;
+    ) -> MutexGuard<'_, Mailbox<T>> {
+        let waits = |desk: &mut Mailbox<T>| idle(desk) && !desk.stop;
         let mut desk = self.desk();
         if limit == Some(Duration::ZERO) || !waits(&mut desk) {
             return desk;
@@ -166,7 +166,7 @@ impl<T> Drop for End<T> {
     fn drop(&mut self) {
         self.0.desk().ended = true;
         self.0.changed.notify_all();
-        self.0.bell.ring();
+        self.0.waker.ring();
     }
 }
 
@@ -176,7 +176,7 @@ mod tests {
     use std::time::Instant;
 
     fn shared() -> Arc<Shared<Vec<u32>>> {
-        Shared::new(Arc::new(Bell::new().unwrap()))
+        Shared::new(Arc::new(Waker::new().unwrap()))
     }
 
     #[test]
@@ -189,13 +189,13 @@ mod tests {
                 }
                 desk.clear();
                 drop(desk);
-                shared.bell.ring();
+                shared.waker.ring();
             }
         });
         let helper = helper.unwrap();
         for number in 0..3 {
             helper.put(|desk| desk.push(number));
-            while !helper.bell.answer() {
+            while !helper.waker.answer() {
                 std::thread::yield_now();
             }
             assert!(helper.desk().is_empty());
@@ -231,7 +231,7 @@ mod tests {
         });
         let helper = helper.unwrap();
         // The bell is rung last: who is woken by it finds on the desk why.
-        while !helper.bell.answer() {
+        while !helper.waker.answer() {
             std::thread::yield_now();
         }
         assert!(helper.desk().ended);

@@ -229,7 +229,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
             *slow_ones += u64::from(slow);
         }
         drop(desk);
-        self.shared.bell.ring();
+        self.shared.waker.ring();
     }
 
     fn fail(&mut self, error: &AppendError) {
@@ -254,7 +254,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
             %error,
             "the acceptor's log has failed: this node votes for nothing until it has been opened again"
         );
-        self.shared.bell.ring();
+        self.shared.waker.ring();
     }
 
     fn fetch(&mut self, (log, from, to): Wanted) {
@@ -274,7 +274,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
             records,
         });
         drop(desk);
-        self.shared.bell.ring();
+        self.shared.waker.ring();
     }
 
     /// What need not be done before answers leave.

@@ -118,7 +118,7 @@ pub(super) fn open_again<D: LogDisk>(
                 desk.reopened = Some(found);
                 desk.openings += 1;
                 drop(desk);
-                shared.bell.ring();
+                shared.waker.ring();
                 return Some(log);
             }
             Err(error) => {

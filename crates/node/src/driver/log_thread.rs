@@ -13,12 +13,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::bell::Bell;
 use super::helper::{Helper, Shared};
 use super::log_beside::Beside;
 use super::log_keeper::{Ended, Keeper};
 use super::log_opening::{Found, Opener, Past, open_again};
 use super::votes::{Change, Step};
+use super::waker::Waker;
 use rota_net::ask_not_to_interrupt;
 
 /// Bytes of requests that may be without an answer. An engine has to have less under way.
@@ -144,9 +144,9 @@ impl LogThread {
         log: DiskLog<D>,
         mut opener: Opener<D>,
         mode: Mode,
-        bell: Arc<Bell>,
+        waker: Arc<Waker>,
     ) -> io::Result<Self> {
-        let shared = Shared::new(bell);
+        let shared = Shared::new(waker);
         let mut beside = Beside::start(&shared, mode)?;
         let work = move |shared: &Shared<Orders>| {
             // A group that the ring's thread has finished asking for costs less than two halves of it.

@@ -67,18 +67,18 @@ impl<E: Engine> Driver<E> {
 
     /// Readable when there may be answers of those threads.
     pub(super) fn stored(&self) -> Option<RawFd> {
-        self.waits_for_threads().then(|| self.durable.bell.raw())
+        self.waits_for_threads().then(|| self.durable.waker.raw())
     }
 
     /// Whether there are answers of those threads.
     pub(super) fn has_stored(&self) -> bool {
-        self.waits_for_threads() && self.durable.bell.is_rung()
+        self.waits_for_threads() && self.durable.waker.is_rung()
     }
 
     /// Takes over what has become durable, what failed, and what a coordination service says; whether there was any. Not
     /// while an output is stuck: the engine hears of it after its outputs have left, as with everything that answers them.
     pub(super) fn take_stored(&mut self) -> Result<bool, DriverError> {
-        if self.stuck.is_some() || !self.waits_for_threads() || !self.durable.bell.answer() {
+        if self.stuck.is_some() || !self.waits_for_threads() || !self.durable.waker.answer() {
             return Ok(false);
         }
         let mut answers = self.durable.answers();

@@ -9,9 +9,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::bell::Bell;
 use super::helper::{Helper, Shared};
 use super::store::{Record, Store};
+use super::waker::Waker;
 
 /// A write that takes so long is worth a word.
 const SLOW: Duration = Duration::from_millis(500);
@@ -34,10 +34,10 @@ struct Orders {
 pub(super) struct Worker(Helper<Orders>);
 
 impl Worker {
-    pub(super) fn start(store: Box<dyn Store>, bell: Arc<Bell>) -> io::Result<Self> {
+    pub(super) fn start(store: Box<dyn Store>, waker: Arc<Waker>) -> io::Result<Self> {
         let late = "the disk does not answer; its files are still in use";
         let work = move |shared: &Shared<Orders>| work(store, shared);
-        Helper::start(Shared::new(bell), "rota-storage", late, work).map(Self)
+        Helper::start(Shared::new(waker), "rota-storage", late, work).map(Self)
     }
 
     pub(super) fn request(&self, id: PersistId, record: Record) {
@@ -49,7 +49,7 @@ impl Worker {
         });
         if ended {
             // It fails when answers are taken.
-            self.0.bell.ring();
+            self.0.waker.ring();
         }
     }
 
@@ -93,6 +93,6 @@ fn work(mut store: Box<dyn Store>, shared: &Shared<Orders>) {
         desk.writing = None;
         desk.answers.push((id, log, result));
         drop(desk);
-        shared.bell.ring();
+        shared.waker.ring();
     }
 }

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 use super::app::RingsApp;
 use super::config::RingsConfig;
 use super::error::RingsStartError;
-use super::hub::Hub;
+use super::hub::MergedDelivery;
 use super::lane::LaneApp;
 use super::trace::{RingsTrace, StateSource};
 use crate::config::NodeConfig;
@@ -44,7 +44,7 @@ type Sourced = (Resume, StateSource);
 /// All rings of a process, and what runs above them.
 pub struct RingsDriver<A> {
     many: Many<Checked<NodeEngine>, LaneApp<A>>,
-    hub: Rc<RefCell<Hub<A>>>,
+    hub: Rc<RefCell<MergedDelivery<A>>>,
 }
 
 impl<A: RingsApp> RingsDriver<A> {
@@ -98,7 +98,7 @@ impl<A: RingsApp> RingsDriver<A> {
             None => None,
         };
         let point = resume.as_ref().map(|resume| resume.point);
-        let hub = Rc::new(RefCell::new(Hub::new(wanted, point, app, trace)));
+        let hub = Rc::new(RefCell::new(MergedDelivery::new(wanted, point, app, trace)));
         let open = |ring: &NodeConfig| {
             let rank = ring.ring_of.map_or(Rank(0), |of| of.constants.rank);
             let failed = |error| RingsStartError::Ring(rank.0, error);

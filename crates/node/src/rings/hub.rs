@@ -12,7 +12,7 @@ const WAITING_BYTES: usize = 8 << 20;
 
 /// Everything above the rings of a process.
 #[derive(Debug)]
-pub(super) struct Hub<A> {
+pub(super) struct MergedDelivery<A> {
     pub(super) learner: RingsLearner,
     pub(super) app: A,
     pub(super) trace: Option<RingsTrace>,
@@ -20,7 +20,7 @@ pub(super) struct Hub<A> {
     has_delivered: bool,
 }
 
-impl<A: RingsApp> Hub<A> {
+impl<A: RingsApp> MergedDelivery<A> {
     /// Above these rings, from their beginning or from a point.
     pub(super) fn new(
         rings: impl IntoIterator<Item = Constants>,

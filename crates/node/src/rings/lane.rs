@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 use std::rc::Rc;
 
 use super::app::RingsApp;
-use super::hub::Hub;
+use super::hub::MergedDelivery;
 use super::trace::RingsTrace;
 use crate::driver::{App, Submitter};
 
@@ -17,13 +17,17 @@ pub(super) struct LaneApp<A> {
     pub(super) rank: Rank,
     /// Who this process is on the ring.
     process: Process,
-    hub: Rc<RefCell<Hub<A>>>,
+    hub: Rc<RefCell<MergedDelivery<A>>>,
     /// It had a delivery, perhaps, and there was no room.
     blocked: Cell<bool>,
 }
 
 impl<A: RingsApp> LaneApp<A> {
-    pub(super) const fn new(rank: Rank, process: Process, hub: Rc<RefCell<Hub<A>>>) -> Self {
+    pub(super) const fn new(
+        rank: Rank,
+        process: Process,
+        hub: Rc<RefCell<MergedDelivery<A>>>,
+    ) -> Self {
         Self {
             rank,
             process,
@@ -55,7 +59,7 @@ impl<A: RingsApp> App for LaneApp<A> {
 
     fn fill(&mut self, now: Time, submitter: &mut dyn Submitter) {
         let mut hub = self.hub.borrow_mut();
-        let Hub { app, trace, .. } = &mut *hub;
+        let MergedDelivery { app, trace, .. } = &mut *hub;
         let Some(trace) = trace else {
             return app.fill(now, self.rank, submitter);
         };

@@ -62,7 +62,7 @@ pub enum Refused {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Account {
+pub(super) struct RetentionClaim {
     /// In which instance it was opened: its name.
     pub(super) hold: Instance,
     /// It needs what is from here on, until enough replicas are behind that.
@@ -71,7 +71,7 @@ pub(super) struct Account {
     pub(super) marks: BTreeMap<NodeId, Instance>,
 }
 
-impl Account {
+impl RetentionClaim {
     /// What is before this the partition does not need.
     fn needs(&self) -> Instance {
         let mut marks: Vec<Instance> = self.marks.values().copied().collect();
@@ -85,7 +85,7 @@ impl Account {
 /// What all acceptors of a ring know of who needs what.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Table {
-    pub(super) accounts: BTreeMap<Partition, Account>,
+    pub(super) accounts: BTreeMap<Partition, RetentionClaim>,
     /// From where on, and until when.
     pub(super) pins: BTreeMap<NodeId, (Instance, u64)>,
     /// The latest time of a command.
@@ -100,7 +100,7 @@ pub struct Table {
 impl Table {
     /// As it was.
     pub(super) fn restore(
-        accounts: BTreeMap<Partition, Account>,
+        accounts: BTreeMap<Partition, RetentionClaim>,
         pins: BTreeMap<NodeId, (Instance, u64)>,
         (time, granted): (u64, Instance),
     ) -> Self {
@@ -127,7 +127,7 @@ impl Table {
     }
 
     fn look(&mut self) {
-        let needs = self.accounts.values().map(Account::needs);
+        let needs = self.accounts.values().map(RetentionClaim::needs);
         let needs = match mutants::on(Mutant::U115) {
             true => needs.max(),
             false => needs.min(),
@@ -217,7 +217,7 @@ impl Table {
         }
         // Whoever knew nothing of it has kept so much before this instance, or had forgotten what was granted.
         let from = hold.saturating_sub(kept).max(self.granted).max(1);
-        let account = Account {
+        let account = RetentionClaim {
             hold,
             from,
             replicas,
@@ -230,7 +230,7 @@ impl Table {
     fn release(&mut self, partition: Partition, hold: Instance) -> Result<(), Refused> {
         let account = self.accounts.get(&partition);
         // A release of an earlier hold comes late: the partition has come back by another one.
-        let is_it = |account: &Account| account.hold == hold || mutants::on(Mutant::U118);
+        let is_it = |account: &RetentionClaim| account.hold == hold || mutants::on(Mutant::U118);
         account
             .filter(|account| is_it(account))
             .ok_or(Refused::NoAccount)?;

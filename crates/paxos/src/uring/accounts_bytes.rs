@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::accounts::{Account, Command, Partition, Replicas, Table, check};
+use super::accounts::{Command, Partition, Replicas, RetentionClaim, Table, check};
 use super::codec::{Source, put_list};
 use rota_core::contract::NodeId;
 
@@ -115,7 +115,7 @@ impl Source {
                 is_one.then_some((node, source.number()?))
             })?;
             let marks = map(marks)?;
-            let account = Account {
+            let account = RetentionClaim {
                 hold,
                 from,
                 replicas,
@@ -136,7 +136,7 @@ impl Source {
 pub fn put_accounts(out: &mut Vec<u8>, table: &Table) {
     out.extend(table.time.to_le_bytes());
     out.extend(table.granted.to_le_bytes());
-    let accounts: Vec<(&Partition, &Account)> = table.accounts.iter().collect();
+    let accounts: Vec<(&Partition, &RetentionClaim)> = table.accounts.iter().collect();
     put_list(out, &accounts, |out, (partition, account)| {
         out.extend(partition.to_le_bytes());
         out.extend(account.hold.to_le_bytes());

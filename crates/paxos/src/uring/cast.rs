@@ -5,7 +5,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::held::Held;
+use super::held::BlockedProposals;
 use super::parts::Arriving;
 use super::rate::Rate;
 use crate::Instance;
@@ -36,7 +36,7 @@ pub struct Lacking {
 pub struct Cast {
     /// By place in the ring.
     pub arriving: Vec<Arriving>,
-    pub held: Held,
+    pub held: BlockedProposals,
     /// By place in the ring: how often values had to be asked for there.
     pub losses: Vec<u64>,
     /// Own values that may be under way, in bytes: less after losses, anywhere.
@@ -62,7 +62,7 @@ impl Cast {
         arriving.resize_with(places, Arriving::default);
         Self {
             arriving,
-            held: Held::default(),
+            held: BlockedProposals::default(),
             losses: vec![0; places],
             window: most_window,
             most_window,

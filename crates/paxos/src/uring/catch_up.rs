@@ -4,12 +4,12 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use core::ops::Range;
 
-use super::base::Base;
-use super::base_bytes::put_base;
 use super::codec::{Source, fitting, vote_bytes};
 use super::context::Context;
 use super::learning::Learning;
-use super::questions::Questions;
+use super::questions::CatchUpPipeline;
+use super::snapshot::Snapshot;
+use super::snapshot_bytes::put_base;
 use super::voter::Voter;
 use super::word::Word;
 use crate::{Instance, Learner, Vote};
@@ -26,7 +26,7 @@ const MOST_BASE: usize = 16 << 20;
 /// What is asked of one acceptor after the other.
 #[derive(Debug, Default)]
 pub struct CatchUp {
-    questions: Questions,
+    questions: CatchUpPipeline,
     /// What has come of a base.
     part: Part,
     /// Whom it asks next if that brings nothing.
@@ -70,7 +70,7 @@ impl Part {
 #[derive(Debug)]
 pub enum Brought {
     /// The whole of it.
-    Base(Base),
+    Snapshot(Snapshot),
     /// More has to come.
     Part,
     /// Nobody has asked for it, or something is missing before.
@@ -233,7 +233,7 @@ impl CatchUp {
         }
         let bytes = core::mem::take(&mut self.part).bytes;
         match Source(bytes.into()).base().filter(|_| !more) {
-            Some(base) => Brought::Base(base),
+            Some(base) => Brought::Snapshot(base),
             None => {
                 self.ask_another(cx);
                 Brought::Garbage
@@ -259,7 +259,7 @@ pub enum Answer {
     /// This word.
     Votes(Word),
     /// That is forgotten: this base, in parts.
-    Base(Bytes),
+    Snapshot(Bytes),
 }
 
 /// What was decided in a range, from its beginning on, as much as one word takes. `next`: everything before is known.
@@ -267,7 +267,7 @@ pub fn answer(cx: &Context, voter: &Voter, next: Instance, asked: Range<Instance
     if asked.start < voter.kept() {
         let mut bytes = Vec::new();
         put_base(&mut bytes, voter.trimmed());
-        return Answer::Base(bytes.into());
+        return Answer::Snapshot(bytes.into());
     }
     let upto = match mutants::on(Mutant::U08) {
         true => asked.end,

@@ -52,7 +52,7 @@ pub struct URingConfig {
     /// The same on all nodes, for ever.
     pub arbiter: Arbiter,
     /// How long things take before they count as broken.
-    pub patience: Patience,
+    pub patience: Timeouts,
 }
 
 /// How values travel that are multicast.
@@ -93,7 +93,7 @@ const LEAST_DISK: u64 = 3_000_000_000;
 
 /// Time-outs, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Patience {
+pub struct Timeouts {
     /// Nothing heard of the predecessor for so long: it is suspected.
     pub silence: u64,
     /// The link to the predecessor is down for so long: it is suspected.
@@ -107,7 +107,7 @@ pub struct Patience {
     pub disk: u64,
 }
 
-impl Patience {
+impl Timeouts {
     /// From the time-outs that the other engines have.
     pub const fn derive(timers: &Timers) -> Self {
         Self {
@@ -146,7 +146,7 @@ impl URingConfig {
             feeds_merge: false,
             multicast: None,
             arbiter: Arbiter::Embedded,
-            patience: Patience::derive(timers),
+            patience: Timeouts::derive(timers),
         }
     }
 }

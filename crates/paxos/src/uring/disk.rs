@@ -12,7 +12,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::pace::Pace;
-use super::voter::Refill;
+use super::voter::LogRepair;
 use super::word::Word;
 use super::written::{bytes_of, encode};
 use crate as paxos;
@@ -91,7 +91,7 @@ pub struct Disk {
     /// How quick it is.
     pub pace: Pace,
     /// What the log lacks since it was opened.
-    pub refill: Option<Refill>,
+    pub refill: Option<LogRepair>,
     /// What was in the queue last as a mark.
     marked: Option<(Mark, Instance)>,
     /// Up to where what was learnt is durable.

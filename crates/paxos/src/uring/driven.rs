@@ -3,11 +3,11 @@
 use alloc::sync::Arc;
 
 use super::accounts::{Command, Table};
-use super::base::Base;
 use super::counters::URingCounters;
 use super::engine::{Life, URing};
-use super::lead::Leading;
+use super::lead::RoundCoordinator;
 use super::membership::around;
+use super::snapshot::Snapshot;
 use super::status;
 use super::stream::Stream;
 use super::word::Word;
@@ -30,7 +30,7 @@ impl URing {
 
     /// The first instance that this process, which coordinates, has proposed nothing for; `None` if it may propose nothing.
     pub fn proposed(&self) -> Option<Instance> {
-        self.leading.as_ref().and_then(Leading::proposed)
+        self.leading.as_ref().and_then(RoundCoordinator::proposed)
     }
 
     /// Up to where it has learnt. For simulations.
@@ -70,14 +70,14 @@ impl URing {
 
     /// The application has a state with everything before this base, of a ring that was founded so: what follows is told behind it. To be said
     /// before the start.
-    pub fn resume(&mut self, founded: u64, base: Base) {
+    pub fn resume(&mut self, founded: u64, base: Snapshot) {
         self.membership.resume(founded);
         self.learning.bases.begin_with(base);
     }
 
     /// The application wants the base of a place to which it will come. Whether it will be told.
-    pub fn want_base(&mut self, next: Instance) -> bool {
-        self.learning.want_base(next)
+    pub fn want_snapshot(&mut self, next: Instance) -> bool {
+        self.learning.want_snapshot(next)
     }
 
     /// The first instance of which the application was told nothing.
@@ -86,7 +86,7 @@ impl URing {
     }
 
     /// A base that was wanted, when everything before it is on its way to the application.
-    pub fn take_base(&mut self) -> Option<Base> {
+    pub fn take_base(&mut self) -> Option<Snapshot> {
         self.learning.bases.take()
     }
 

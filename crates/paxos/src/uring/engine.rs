@@ -10,11 +10,11 @@ use super::context::Context;
 use super::counters::URingCounters;
 use super::disk::Effect;
 use super::found::Found;
-use super::lead::Leading;
+use super::lead::RoundCoordinator;
 use super::learning::Learning;
 use super::membership::{Membership, around};
 use super::need::Needs;
-use super::own::Own;
+use super::own::InFlight;
 use super::peers::Peers;
 use super::round::RoundState;
 use super::sending::Sending;
@@ -42,8 +42,8 @@ pub struct URing {
     /// The ring of the newest configuration, if this process is in it.
     pub(super) stream: Option<Stream>,
     /// What it has as its coordinator.
-    pub(super) leading: Option<Leading>,
-    pub(super) own: Own,
+    pub(super) leading: Option<RoundCoordinator>,
+    pub(super) own: InFlight,
     pub(super) needs: Needs,
     pub(super) sending: Sending,
     pub(super) outbox: Outputs,
@@ -98,7 +98,7 @@ impl URing {
             round: RoundState::default(),
             stream: None,
             leading: None,
-            own: Own::new(cx.me, outbox),
+            own: InFlight::new(cx.me, outbox),
             needs: Needs::default(),
             sending: Sending::default(),
             outbox: Outputs::default(),
@@ -164,7 +164,7 @@ impl URing {
     fn on_up(&mut self, process: Process, session: Session) {
         self.links.on_up(process, session);
         self.membership.election.on_up(process);
-        let here = Word::Here(self.here());
+        let here = Word::Hello(self.here());
         let config = self.membership.config().cloned();
         if let Some(config) = config.filter(|_| self.voter.is_acceptor()) {
             // Others must not hinder acceptors that have all lost their stores from founding anew.
@@ -174,7 +174,7 @@ impl URing {
         if let Some(stream) = &mut self.stream {
             stream.on_link(self.cx.now, process);
         }
-        self.say_candidacy(Some(process.node));
+        self.say_campaign(Some(process.node));
         self.say_prepare(Some(process.node));
     }
 
@@ -312,7 +312,7 @@ impl URing {
         self.counters.uring_logs_given_up += 1;
         self.membership.stop_founding();
         self.outbox.out.push_back(Output::Reopen);
-        let here = Word::Here(self.here());
+        let here = Word::Hello(self.here());
         self.links.say_to_all(&here);
         self.look_again();
     }
@@ -328,7 +328,7 @@ impl URing {
         // What was proposed in this round meanwhile it has not voted for.
         let early = self.stream.is_some() && self.learning.learner.round() == self.number();
         if self.voter.on_named(early) {
-            let here = Word::Here(self.here());
+            let here = Word::Hello(self.here());
             self.links.say_to_all(&here);
             self.try_to_found();
             if !mutants::on(Mutant::U100) {

@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::base::{Base, BaseRecord};
 use super::codec::Source;
+use super::snapshot::{Snapshot, SnapshotRecord};
 use crate as paxos;
 use crate::state_key::{BASE, COMPLETE, CONFIG, DECIDED, FLOOR, PROMISED, SLOT, STORE};
 use crate::{Acceptor, AcceptorId, Config, Instance, Round, STATE_LOG, Slot, VOTES_LOG, Vote};
@@ -19,7 +19,7 @@ pub struct Found {
     pub promised: Round,
     pub config: Option<Arc<Config>>,
     pub slot: Option<(Round, Slot<Arc<Config>>)>,
-    pub base: Base,
+    pub base: Snapshot,
     /// Its votes before this are what was decided.
     pub decided: Instance,
     pub floor: Instance,
@@ -36,7 +36,7 @@ impl Found {
     /// begins here. It knows what is there of what was decided.
     pub fn read(records: Vec<(LogId, u64, Bytes)>, lost_some: bool) -> Self {
         let mut found = Self::default();
-        let mut base = BaseRecord::default();
+        let mut base = SnapshotRecord::default();
         for (log, position, bytes) in records {
             let read = match log {
                 VOTES_LOG => found.on_vote(position, &bytes),
@@ -78,7 +78,7 @@ impl Found {
         source.is_over().then_some(())
     }
 
-    fn on_state(&mut self, key: u64, bytes: Bytes, base: &mut BaseRecord) -> Option<()> {
+    fn on_state(&mut self, key: u64, bytes: Bytes, base: &mut SnapshotRecord) -> Option<()> {
         let mut source = Source(bytes);
         match key {
             PROMISED => self.promised = source.number()?,

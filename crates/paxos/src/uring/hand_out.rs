@@ -5,8 +5,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::base::Base;
 use super::config::URingConfig;
+use super::snapshot::Snapshot;
 use crate::{Instance, ValueId};
 use rota_core::contract::{
     Configuration, ConfigurationKind, Delivery, Incarnation, Message, MessageId, NodeId, Process,
@@ -50,7 +50,7 @@ enum Membership {
 
 /// See the module's page.
 #[derive(Debug)]
-pub struct HandOut {
+pub struct DeliveryQueue {
     me: Option<Process>,
     waiting: VecDeque<Item>,
     bytes: usize,
@@ -68,7 +68,7 @@ pub struct HandOut {
     pub malformed: u64,
 }
 
-impl HandOut {
+impl DeliveryQueue {
     /// Empty, with the bounds that are set.
     pub const fn new(settings: &URingConfig) -> Self {
         Self {
@@ -145,7 +145,7 @@ impl HandOut {
     }
 
     /// What is forgotten everywhere: everything up to a base. `inside`: this process is a member there.
-    pub fn missed(&mut self, first: Instance, base: &Base, inside: bool, own: u64) {
+    pub fn missed(&mut self, first: Instance, base: &Snapshot, inside: bool, own: u64) {
         match self.membership {
             Membership::Any => self.missed_by_all(first, base, own),
             Membership::Inside => {
@@ -161,7 +161,7 @@ impl HandOut {
     }
 
     /// Messages that go on behind a base: how they began was told, or is not told.
-    pub fn begin(&mut self, base: &Base) {
+    pub fn begin(&mut self, base: &Snapshot) {
         self.waiting.push_back(Item::Forget);
         for (process, open) in &base.open {
             if open.values.is_empty() {
@@ -175,7 +175,7 @@ impl HandOut {
     }
 
     /// The same where everything is handed out: who was named in there last is not named again behind it.
-    fn missed_by_all(&mut self, first: Instance, base: &Base, own: u64) {
+    fn missed_by_all(&mut self, first: Instance, base: &Snapshot, own: u64) {
         let mut from = first;
         if let Some((at, members)) = base.view.clone().filter(|(at, _)| *at >= first) {
             self.leave_out(first, at, own);
@@ -331,7 +331,7 @@ fn ring_id(instance: Instance, members: &[Process]) -> RingId {
     }
 }
 
-impl HandOut {
+impl DeliveryQueue {
     /// Its invariants.
     pub fn check(&self) {
         assert!(

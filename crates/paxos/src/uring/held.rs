@@ -9,7 +9,7 @@ use rota_core::invariants::FEW;
 
 /// What waits.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct BlockedProposals {
     items: VecDeque<(Instance, Proposal)>,
     bytes: usize,
 }
@@ -22,7 +22,7 @@ fn bytes_of(proposal: &Proposal) -> usize {
     }
 }
 
-impl Held {
+impl BlockedProposals {
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
@@ -78,7 +78,7 @@ impl Held {
     }
 }
 
-impl Held {
+impl BlockedProposals {
     /// Its invariants.
     pub fn check(&self) {
         assert!(self.items.len() <= super::MOST_KEPT, "they are bounded");

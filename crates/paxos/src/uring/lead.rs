@@ -5,8 +5,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::base::Base;
 use super::codec::vote_bytes;
+use super::snapshot::Snapshot;
 use crate::{
     AcceptorId, Config, Coordinator, Instance, Progress, Promise, Proposers, Round, Value, ValueId,
     Vote,
@@ -22,7 +22,7 @@ const MOST_PROMISE: usize = 1 << 30;
 
 /// What the coordinator of a round has beside the core's machine.
 #[derive(Debug)]
-pub struct Leading {
+pub struct RoundCoordinator {
     machine: Coordinator,
     /// What counts when everything is decided that was proposed; `None` until that is known.
     admits: Option<Proposers>,
@@ -36,7 +36,7 @@ pub struct Leading {
     moved: Time,
 }
 
-impl Leading {
+impl RoundCoordinator {
     /// Of this configuration. `decided`: everything before is known to be decided; `complete`: the newest configuration known to be
     /// complete.
     pub fn new(config: Arc<Config>, decided: Instance, complete: Round, now: Time) -> Self {
@@ -168,7 +168,7 @@ impl Leading {
 
     /// When everything before the round is learnt, it is known what counts behind its open proposals. `learnt`: what follows from
     /// everything that is.
-    pub fn admit(&mut self, learnt: &Base) {
+    pub fn admit(&mut self, learnt: &Snapshot) {
         let next = learnt.next;
         let begun = self.machine.start().is_some_and(|start| next >= start);
         if self.admits.is_some() || !begun {
@@ -241,7 +241,7 @@ fn goes_on(first: &Promise, part: &Promise) -> bool {
     head(first) == head(part) && ends <= begins
 }
 
-impl Leading {
+impl RoundCoordinator {
     /// Its invariants.
     pub fn check(&self) {
         self.machine.check();

@@ -1,11 +1,11 @@
 //! The learner of a process and its application: what is decided, in order, which of it counts, and up to where it was delivered.
 
 use super::backlog::Backlog;
-use super::base::Base;
 use super::context::Context;
-use super::hand_out::HandOut;
-use super::own::Own;
-use super::resume::Bases;
+use super::hand_out::DeliveryQueue;
+use super::own::InFlight;
+use super::resume::Snapshots;
+use super::snapshot::Snapshot;
 use super::voter::Voter;
 use crate::{Instance, Learner, Proposers, Value, ValueId, Vote};
 use rota_core::contract::Delivery;
@@ -27,11 +27,11 @@ pub enum Counted {
 pub struct Learning {
     pub learner: Learner,
     /// What follows from everything that was learnt.
-    learnt: Base,
+    learnt: Snapshot,
     /// The same of everything that was delivered.
-    pub(super) delivered: Base,
-    pub(super) bases: Bases,
-    pub hand_out: HandOut,
+    pub(super) delivered: Snapshot,
+    pub(super) bases: Snapshots,
+    pub hand_out: DeliveryQueue,
     backlog: Backlog,
     /// Everything before this was delivered or carries nothing, as whoever takes deliveries was told.
     passed: Instance,
@@ -42,10 +42,10 @@ impl Learning {
     pub fn new(cx: &Context) -> Self {
         Self {
             learner: Learner::new(1),
-            learnt: Base::default(),
-            delivered: Base::default(),
-            bases: Bases::default(),
-            hand_out: HandOut::new(&cx.settings),
+            learnt: Snapshot::default(),
+            delivered: Snapshot::default(),
+            bases: Snapshots::default(),
+            hand_out: DeliveryQueue::new(&cx.settings),
             backlog: Backlog::new(cx.settings.hold_bytes),
             passed: 1,
         }
@@ -57,7 +57,7 @@ impl Learning {
     }
 
     /// What follows from everything that was learnt.
-    pub const fn learnt(&self) -> &Base {
+    pub const fn learnt(&self) -> &Snapshot {
         &self.learnt
     }
 
@@ -120,7 +120,7 @@ impl Learning {
     }
 
     /// As far as the application has room, it gets what was learnt, as the acceptor keeps it.
-    pub fn hand_out_more(&mut self, cx: &Context, voter: &Voter, own: &mut Own) {
+    pub fn hand_out_more(&mut self, cx: &Context, voter: &Voter, own: &mut InFlight) {
         let next = self.next();
         while self.delivered.next < next && self.hand_out.has_room() {
             if self.delivered.next < voter.kept() {
@@ -142,13 +142,13 @@ impl Learning {
     }
 
     /// The application gets what was learnt last, and is kept nowhere.
-    pub fn hand_out_at_once(&mut self, cx: &Context, vote: &Vote, own: &mut Own) {
+    pub fn hand_out_at_once(&mut self, cx: &Context, vote: &Vote, own: &mut InFlight) {
         while let Some(part) = self.next_part(vote, Instance::MAX) {
             self.hand_out_one(cx, &part, own);
         }
     }
 
-    fn hand_out_one(&mut self, cx: &Context, vote: &Vote, own: &mut Own) {
+    fn hand_out_one(&mut self, cx: &Context, vote: &Vote, own: &mut InFlight) {
         let counts = self.delivered.advance(vote);
         match &vote.value {
             Value::Packet { id, frame } if counts => {
@@ -171,7 +171,7 @@ impl Learning {
     }
 
     /// What comes next for the application is forgotten: it goes on at another place.
-    fn miss(&mut self, cx: &Context, base: Base, own: &mut Own) {
+    fn miss(&mut self, cx: &Context, base: Snapshot, own: &mut InFlight) {
         let from = self.delivered.next;
         if let Some(counted) = base.counted(cx.me) {
             own.on_told(counted);
@@ -183,7 +183,7 @@ impl Learning {
     }
 
     /// Others have forgotten everything before this base, and it is not learnt here. Own messages before it are known to be delivered.
-    pub fn begin_at(&mut self, cx: &Context, base: &Base, own: &mut Own) {
+    pub fn begin_at(&mut self, cx: &Context, base: &Snapshot, own: &mut InFlight) {
         self.learner.skip_to(base.next);
         self.learnt = base.clone();
         if mutants::on(Mutant::U10) {
@@ -221,7 +221,7 @@ impl Learning {
     }
 
     /// The application begins behind its state. `is_kept`: the acceptor has what is before, and it is learnt from there.
-    pub(super) fn begin_behind(&mut self, base: Base, is_kept: bool) {
+    pub(super) fn begin_behind(&mut self, base: Snapshot, is_kept: bool) {
         if !is_kept {
             self.learner.skip_to(base.next);
             self.learnt = base.clone();

@@ -9,14 +9,14 @@ use super::membership::{Answered, Asking, Due, Founding, Membership, arbitrated,
 use super::peers::Peer;
 use super::round::RoundState;
 use super::stream::Stream;
-use super::word::{Arbitration, Here, Word};
+use super::word::{Arbitration, Hello, Word};
 use crate::{AcceptorId, Config, Round};
 use rota_core::contract::{NodeId, Output, Process};
 use rota_core::mutants::{self, Mutant};
 
 impl URing {
     /// What this process says of itself.
-    pub(super) fn here(&self) -> Here {
+    pub(super) fn here(&self) -> Hello {
         let ring = self.stream.as_ref();
         self.membership.here(&self.cx, &self.voter, ring)
     }
@@ -25,7 +25,7 @@ impl URing {
     pub(super) fn try_to_found(&mut self) {
         match self.membership.try_to_found(&around!(self)) {
             Some(Founding::Durably(first)) => self.voter.found(first),
-            Some(Founding::Asks) => self.say_candidacy(None),
+            Some(Founding::Asks) => self.say_campaign(None),
             None => {}
         }
     }
@@ -59,7 +59,7 @@ impl URing {
         self.pass_on(config);
         if self.membership.complete() > 0 {
             // The coordinator need not wait for acceptors that nobody depends on any more.
-            let here = Word::Here(self.here());
+            let here = Word::Hello(self.here());
             self.links.say_to_all(&here);
         }
         self.begin_configuration(config, is_first);
@@ -116,7 +116,7 @@ impl URing {
             return;
         };
         if let Some(follow) = peer.early.take_if(|follow| follow.round == number) {
-            stream.on_follow(peer.session, (follow, Vec::new()), config.acceptors.len());
+            stream.on_resume_from(peer.session, (follow, Vec::new()), config.acceptors.len());
         }
     }
 
@@ -135,7 +135,7 @@ impl URing {
     }
 
     /// Somebody says who it is.
-    pub(super) fn on_here(&mut self, process: Process, here: Here) {
+    pub(super) fn on_hello(&mut self, process: Process, here: Hello) {
         let before = self.links.process(process);
         let before = before.and_then(|peer| peer.here.replace(here));
         if before.is_some_and(|before| before.acceptor.is_none()) && here.acceptor.is_some() {
@@ -158,20 +158,20 @@ impl URing {
     /// An acceptor, which may be this one, votes again: what it had promised while its log was away it has not said.
     pub(super) fn on_voting(&mut self, node: NodeId) {
         self.say_prepare(Some(node));
-        self.say_candidacy(Some(node));
+        self.say_campaign(Some(node));
         self.membership.plan_to_admit(&around!(self));
     }
 
     pub(super) fn on_election_timer(&mut self) {
         if self.membership.asks_to_join(&around!(self)) {
-            let here = Word::Here(self.here());
+            let here = Word::Hello(self.here());
             self.membership.election.asked_to_join(&self.cx);
             self.links.say_to_all(&here);
         }
         match self.membership.candidacy_is_due(self.cx.now) {
             Some(true) => {
                 if self.membership.stand_again(&around!(self)) {
-                    self.say_candidacy(None);
+                    self.say_campaign(None);
                 }
                 return;
             }
@@ -197,12 +197,12 @@ impl URing {
     fn stand(&mut self, suspect: Option<Process>, lead: bool) {
         if self.membership.stand(&around!(self), suspect, lead) {
             self.counters.uring_candidacies += 1;
-            self.say_candidacy(None);
+            self.say_campaign(None);
         }
     }
 
     /// What the candidate has to say: to one of the voters, or to all and the service.
-    pub(super) fn say_candidacy(&mut self, to: Option<NodeId>) {
+    pub(super) fn say_campaign(&mut self, to: Option<NodeId>) {
         match self.membership.asking(to) {
             Some(Asking::Voters(voters, word)) => {
                 for node in voters {
@@ -255,7 +255,7 @@ impl URing {
     ) {
         match self.membership.on_answer((node, number), who, word) {
             Answered::Chosen(config) => self.know(&config),
-            Answered::GoesOn => self.say_candidacy(None),
+            Answered::GoesOn => self.say_campaign(None),
             Answered::Waits => {}
         }
     }

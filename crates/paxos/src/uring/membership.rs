@@ -13,12 +13,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::context::Context;
-use super::lead::Leading;
+use super::lead::RoundCoordinator;
 use super::learning::Learning;
 use super::peers::Peers;
 use super::stream::Stream;
 use super::voter::Voter;
-use super::word::Here;
+use super::word::Hello;
 use crate::{AcceptorId, Config, Register, Round};
 use rota_core::contract::{NodeId, Process};
 use rota_core::mutants::{self, Mutant};
@@ -26,7 +26,7 @@ use rota_core::random::Random;
 
 pub use campaign::{Answered, Asking, arbitrated};
 pub use due::Due;
-pub use election::{Candidacy, Election};
+pub use election::{Campaign, Election};
 pub use founding::Founding;
 
 /// The wait to be taken in doubles up to so many times that of the first: who is left out again and again costs the others a
@@ -45,7 +45,7 @@ pub struct Around<'a> {
     /// The ring of the newest configuration, if this process is in it.
     pub ring: Option<&'a Stream>,
     /// What it has as its coordinator.
-    pub leading: Option<&'a Leading>,
+    pub leading: Option<&'a RoundCoordinator>,
 }
 
 /// The rest of an engine, beside its membership.
@@ -263,10 +263,10 @@ impl Membership {
     }
 
     /// What this process says of itself.
-    pub fn here(&self, cx: &Context, voter: &Voter, ring: Option<&Stream>) -> Here {
+    pub fn here(&self, cx: &Context, voter: &Voter, ring: Option<&Stream>) -> Hello {
         // Who is to vote has a name first: it would be taken in without a vote.
         let is_out = ring.is_none() && !voter.waits_for_name();
-        Here {
+        Hello {
             number: self.number(),
             acceptor: voter.votes().then(|| voter.id()),
             complete: self.complete,
@@ -332,7 +332,7 @@ impl Membership {
         } else {
             let stands = self.election.candidate.as_ref();
             assert!(
-                !matches!(stands, Some(Candidacy::Register(_))),
+                !matches!(stands, Some(Campaign::Register(_))),
                 "there is no register before the first configuration"
             );
         }

@@ -29,13 +29,11 @@
 //! * `peers`: its links.
 //!
 //! `engine` puts them together and has the pump, `URing::settle`; `members`, `rounds`, `ring` and `requests` are what words of others do to more than one of
-//! them, `driven` is the contract, `status` has words for people. `word`, `wire`, `write`, `codec`, `value`, `base_bytes`, `accounts_bytes`: bytes.
+//! them, `driven` is the contract, `status` has words for people. `word`, `wire`, `write`, `codec`, `value`, `snapshot_bytes`, `accounts_bytes`: bytes.
 
 pub mod accounts;
 mod accounts_bytes;
 mod backlog;
-mod base;
-mod base_bytes;
 mod cast;
 mod catch_up;
 mod codec;
@@ -66,6 +64,8 @@ mod ring;
 mod round;
 mod rounds;
 mod sending;
+mod snapshot;
+mod snapshot_bytes;
 mod status;
 mod stream;
 mod successor;
@@ -77,12 +77,12 @@ mod word;
 mod write;
 mod written;
 
-pub use base::Base;
-pub use config::{Arbiter, Multicast, Patience, URingConfig};
+pub use config::{Arbiter, Multicast, Timeouts, URingConfig};
 pub use counters::URingCounters;
 pub use engine::URing;
+pub use snapshot::Snapshot;
 pub use wire::{MAX_FRAME_BYTES, Records, Said, decode};
-pub use word::{Follow, Head, Here, Proposal, Record, Word};
+pub use word::{Head, Hello, Proposal, Record, ResumeFrom, Word};
 pub use write::Writer;
 
 /// Proposals that a learner which does not vote keeps while something before them is missing. What comes then is asked for later.

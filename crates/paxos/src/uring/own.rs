@@ -14,7 +14,7 @@ const MOST_ACCOUNTS: usize = 64;
 
 /// See the module's page.
 #[derive(Debug)]
-pub struct Own {
+pub struct InFlight {
     outbox: Outbox,
     values: Proposer,
     /// Values that were not handed out here: their counters, and up to which counter messages are delivered when they
@@ -28,7 +28,7 @@ pub struct Own {
     is_cut: bool,
 }
 
-impl Own {
+impl InFlight {
     /// Nothing but an empty outbox.
     pub const fn new(me: Process, outbox: Outbox) -> Self {
         Self {
@@ -133,7 +133,7 @@ impl Own {
     }
 }
 
-impl Own {
+impl InFlight {
     /// Its invariants.
     pub fn check(&self) {
         self.values.check();

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use core::ops::Range;
 
 use super::catch_up::Answer;
-use super::word::{Follow, Here, Word};
+use super::word::{Hello, ResumeFrom, Word};
 use crate::{AcceptorId, Instance, Promise};
 use rota_core::contract::{Channel, NodeId, Output, Pieces, Process, Session};
 use rota_core::mutants::{self, Mutant};
@@ -52,9 +52,9 @@ pub struct Peer {
     /// The last part was an answer: what else there is to tell comes first.
     answered: bool,
     /// What it has said of itself last.
-    pub here: Option<Here>,
+    pub here: Option<Hello>,
     /// It wanted to follow in a configuration that was not known here yet.
-    pub early: Option<Follow>,
+    pub early: Option<ResumeFrom>,
 }
 
 /// At most one link to each node.

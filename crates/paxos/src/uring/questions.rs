@@ -17,17 +17,17 @@ const MOST: usize = 16;
 const MEASURED: u32 = 256;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Question {
+struct CatchUpRequest {
     about: Range<Instance>,
     at: Time,
 }
 
 /// Those that are under way, in the order in which they were asked, and answers come.
 #[derive(Debug)]
-pub struct Questions {
+pub struct CatchUpPipeline {
     /// Who is asked.
     to: Option<NodeId>,
-    under_way: VecDeque<Question>,
+    under_way: VecDeque<CatchUpRequest>,
     /// When it was begun to ask, or something of an answer came last.
     heard: Time,
     /// So many may be.
@@ -44,7 +44,7 @@ pub struct Questions {
     sought: Instance,
 }
 
-impl Default for Questions {
+impl Default for CatchUpPipeline {
     fn default() -> Self {
         Self {
             to: None,
@@ -60,7 +60,7 @@ impl Default for Questions {
     }
 }
 
-impl Questions {
+impl CatchUpPipeline {
     /// Who is being asked.
     pub fn to(&self) -> Option<NodeId> {
         self.to.filter(|_| !self.under_way.is_empty())
@@ -94,7 +94,7 @@ impl Questions {
 
     /// The first instance from this one on that nothing is asked about.
     pub fn behind(&self, mut at: Instance) -> Instance {
-        let asks = |at| move |question: &&Question| question.about.contains(&at);
+        let asks = |at| move |question: &&CatchUpRequest| question.about.contains(&at);
         while let Some(question) = self.under_way.iter().find(asks(at)) {
             at = question.about.end;
         }
@@ -118,7 +118,7 @@ impl Questions {
         };
         let end = about.end.min(full).min(next.unwrap_or(Instance::MAX));
         let about = about.start..end;
-        self.under_way.push_back(Question {
+        self.under_way.push_back(CatchUpRequest {
             about: about.clone(),
             at: now,
         });
@@ -133,7 +133,7 @@ impl Questions {
         brought: &Range<Instance>,
         is_full: bool,
     ) -> Option<bool> {
-        let is_about = |question: &Question| question.about.contains(&brought.start);
+        let is_about = |question: &CatchUpRequest| question.about.contains(&brought.start);
         let place = self.under_way.iter().position(is_about)?;
         for before in self.under_way.drain(..place) {
             self.sought = self.sought.min(before.about.start);
@@ -150,7 +150,7 @@ impl Questions {
         Some(brought.start == question.about.start)
     }
 
-    fn measure(&mut self, brought: &Range<Instance>, question: &Question, is_full: bool) {
+    fn measure(&mut self, brought: &Range<Instance>, question: &CatchUpRequest, is_full: bool) {
         let count = brought.end.saturating_sub(brought.start);
         let is_whole = brought.end >= question.about.end;
         let eighths = self.eighths;
@@ -215,7 +215,7 @@ mod tests {
 
     /// Asks for all before this that it may, and says for what.
     fn ask(
-        questions: &mut Questions,
+        questions: &mut CatchUpPipeline,
         now: Time,
         from: Instance,
         upto: Instance,
@@ -230,7 +230,7 @@ mod tests {
 
     /// Each answer brings 100 instances after `takes`, which is told how many were under way.
     fn depth_after(answers: u64, takes: impl Fn(u64) -> u64) -> usize {
-        let mut questions = Questions::default();
+        let mut questions = CatchUpPipeline::default();
         let mut under_way = VecDeque::new();
         let (mut now, mut from) = (Time(0), 0);
         for _ in 0..answers {
@@ -263,11 +263,11 @@ mod tests {
     /// What is looked for again is what an answer may not have brought.
     #[test]
     fn a_question_that_is_over_is_looked_for_again() {
-        let mut questions = Questions {
+        let mut questions = CatchUpPipeline {
             to: Some(node(1)),
             depth: 4,
             eighths: 80,
-            ..Questions::default()
+            ..CatchUpPipeline::default()
         };
         let asked = ask(&mut questions, Time(0), 100, 1000);
         assert_eq!(asked, [100..110, 110..120, 120..130, 130..140]);
@@ -281,8 +281,8 @@ mod tests {
         questions.answered(Time(1), &(120..125), true);
         assert_eq!(questions.sought(), 120);
         for over in [
-            Questions::give_up as fn(&mut Questions),
-            |questions: &mut Questions| questions.forget_to(130),
+            CatchUpPipeline::give_up as fn(&mut CatchUpPipeline),
+            |questions: &mut CatchUpPipeline| questions.forget_to(130),
         ] {
             questions.sought_to(1000);
             over(&mut questions);
@@ -292,9 +292,9 @@ mod tests {
 
     #[test]
     fn who_becomes_slow_is_asked_less() {
-        let mut questions = Questions {
+        let mut questions = CatchUpPipeline {
             depth: 8,
-            ..Questions::default()
+            ..CatchUpPipeline::default()
         };
         questions.pace(MILLI);
         assert_eq!(questions.depth, 9);
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn nothing_is_asked_for_twice_and_gaps_come_first() {
-        let mut questions = Questions::default();
+        let mut questions = CatchUpPipeline::default();
         let now = Time(5);
         assert_eq!(questions.ask(now, node(1), 1..1000), 1..1000);
         assert!(questions.is_enough());
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn as_long_as_answers_come_no_question_is_late() {
-        let mut questions = Questions::default();
+        let mut questions = CatchUpPipeline::default();
         assert_eq!(questions.ask(Time(5), node(1), 1..1000), 1..1000);
         questions.answered(Time(9), &(1..81), true);
         ask(&mut questions, Time(9), 81, 1000);
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn where_values_become_small_more_are_asked_for_soon() {
-        let mut questions = Questions::default();
+        let mut questions = CatchUpPipeline::default();
         let mut asked = 1..4;
         questions.ask(Time(0), node(1), 1..1_000_000);
         questions.answered(Time(1), &asked, true);
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn what_one_took_says_nothing_of_another() {
-        let mut questions = Questions::default();
+        let mut questions = CatchUpPipeline::default();
         questions.ask(Time(0), node(1), 1..10);
         questions.answered(Time(5), &(1..5), true);
         assert_eq!((questions.depth, questions.eighths), (2, 28));

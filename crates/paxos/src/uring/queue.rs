@@ -26,7 +26,7 @@ impl Queue {
     }
 
     /// Forgets names whose values are gone, where they are first.
-    pub fn clean(&mut self, carried: &Carried) {
+    pub fn clean(&mut self, carried: &InTransit) {
         let gone = |id: &mut ValueId| carried.get(*id).is_none();
         while self.ids.pop_front_if(gone).is_some() {
             self.sent = self.sent.saturating_sub(1);
@@ -34,7 +34,7 @@ impl Queue {
     }
 
     /// Forgets all names whose values are gone, when they are many.
-    pub fn compact(&mut self, carried: &Carried) {
+    pub fn compact(&mut self, carried: &InTransit) {
         if self.ids.len() <= 2 * carried.values.len() + IDLE_NAMES {
             return;
         }
@@ -46,7 +46,7 @@ impl Queue {
 
 /// What came by and was not proposed yet.
 #[derive(Debug)]
-pub struct Carried {
+pub struct InTransit {
     values: BTreeMap<ValueId, Bytes>,
     /// By place in the ring: what its values take, in bytes.
     bytes: Vec<usize>,
@@ -54,7 +54,7 @@ pub struct Carried {
     most_bytes: usize,
 }
 
-impl Carried {
+impl InTransit {
     /// Of so many processes, nothing.
     pub fn new(places: usize, most_bytes: usize) -> Self {
         Self {
@@ -135,7 +135,7 @@ impl Queue {
     }
 }
 
-impl Carried {
+impl InTransit {
     /// Its invariants.
     pub fn check(&self) {
         if self.values.len() <= FEW {
@@ -158,7 +158,7 @@ mod tests {
         ValueId { process, counter }
     }
 
-    fn puts(carried: &mut Carried, counter: u64, bytes: usize) -> bool {
+    fn puts(carried: &mut InTransit, counter: u64, bytes: usize) -> bool {
         let has_room = carried.makes_room(0, id(counter));
         if has_room {
             carried.put(0, id(counter), vec![0; bytes].into());
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn room_is_made_by_size_and_not_by_number() {
         let (most, large) = (1000, 900);
-        let mut carried = Carried::new(1, most);
+        let mut carried = InTransit::new(1, most);
         for counter in 1000..1200 {
             puts(&mut carried, counter, 10);
         }

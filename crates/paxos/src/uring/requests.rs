@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 
-use super::base::Base;
 use super::cast::{Lack, Lacking};
 use super::catch_up::{self, Brought};
 use super::engine::URing;
-use super::lead::Leading;
+use super::lead::RoundCoordinator;
 use super::parts::Dropped;
+use super::snapshot::Snapshot;
 use super::stream::Hail;
 use super::word::Word;
 use crate::{Instance, Proposers, Vote};
@@ -88,7 +88,7 @@ impl URing {
             .catch_up
             .on_forgotten(&self.cx, learner, node, (at, part, more));
         match brought {
-            Brought::Base(base) => {
+            Brought::Snapshot(base) => {
                 self.begin_at(base);
                 self.catch_up.forget_to(self.learning.next());
             }
@@ -99,7 +99,7 @@ impl URing {
     }
 
     /// Others have forgotten everything before this.
-    fn begin_at(&mut self, base: Base) {
+    fn begin_at(&mut self, base: Snapshot) {
         if base.next <= self.learning.next() {
             return;
         }
@@ -175,7 +175,7 @@ impl URing {
     /// Looks what is missing, so that it is asked for in time.
     pub(super) fn watch(&mut self) {
         let begun = self.learning.learner.round() == self.number();
-        let table = self.leading.as_ref().and_then(Leading::table);
+        let table = self.leading.as_ref().and_then(RoundCoordinator::table);
         if let Some(stream) = &mut self.stream {
             stream.watch(&self.cx, table, begun);
         }
@@ -225,7 +225,7 @@ impl URing {
 
     /// The coordinator asks for what it has not proposed.
     fn ask_proposers(&mut self) -> bool {
-        let table = self.leading.as_ref().and_then(Leading::table);
+        let table = self.leading.as_ref().and_then(RoundCoordinator::table);
         let wanted = |table: &Proposers| Some(self.stream.as_ref()?.wanted(table));
         let mut wanted = table.and_then(wanted).unwrap_or_default();
         wanted.retain(|(process, _)| self.links.has(*process));

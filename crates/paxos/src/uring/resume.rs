@@ -4,8 +4,8 @@
 
 use alloc::collections::{BTreeSet, VecDeque};
 
-use super::base::Base;
 use super::learning::Learning;
+use super::snapshot::Snapshot;
 use super::voter::Voter;
 use crate::{Instance, Vote};
 use rota_core::mutants::{self, Mutant};
@@ -15,35 +15,35 @@ const MOST_WANTED: usize = 64;
 
 /// Bases for the application, and the one that it begins with.
 #[derive(Clone, Default, Debug)]
-pub struct Bases {
+pub struct Snapshots {
     /// Where the application begins, until the start.
-    begin: Option<Base>,
+    begin: Option<Snapshot>,
     /// The places of which the application wants the bases.
     wanted: BTreeSet<Instance>,
     /// Those that it has not taken.
-    told: VecDeque<Base>,
+    told: VecDeque<Snapshot>,
 }
 
-impl Bases {
+impl Snapshots {
     /// The next place of which a base is wanted; everything before it may be told in one go.
     pub(super) fn next(&self) -> Instance {
         self.wanted.first().copied().unwrap_or(Instance::MAX)
     }
 
     /// A base that was wanted, when everything before it is on its way to the application.
-    pub fn take(&mut self) -> Option<Base> {
+    pub fn take(&mut self) -> Option<Snapshot> {
         self.told.pop_front()
     }
 
     /// The application has a state with everything before this base.
-    pub fn begin_with(&mut self, base: Base) {
+    pub fn begin_with(&mut self, base: Snapshot) {
         self.begin = Some(base);
     }
 }
 
 impl Learning {
     /// The application wants the base of a place to which it will come. Whether it will be told.
-    pub fn want_base(&mut self, next: Instance) -> bool {
+    pub fn want_snapshot(&mut self, next: Instance) -> bool {
         let is_ahead = next > self.delivered.next && self.bases.wanted.len() < MOST_WANTED;
         if is_ahead {
             self.bases.wanted.insert(next);
@@ -55,7 +55,7 @@ impl Learning {
     }
 
     /// The application begins with nothing: what its acceptor has forgotten it has missed.
-    pub(super) fn begin_delivering(&mut self, trimmed: &Base) {
+    pub(super) fn begin_delivering(&mut self, trimmed: &Snapshot) {
         if trimmed.next > 1 && self.bases.begin.is_none() {
             self.hand_out.missed(1, trimmed, false, 0);
         }

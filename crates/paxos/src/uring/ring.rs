@@ -5,9 +5,9 @@ use bytes::Bytes;
 
 use super::codec::MOST_NUMBER;
 use super::engine::{Life, URing};
-use super::stream::{Hail, News};
+use super::stream::{Hail, PendingControl};
 use super::wire::Records;
-use super::word::{Follow, Head, Proposal, Record, Word};
+use super::word::{Head, Proposal, Record, ResumeFrom, Word};
 use crate::{Instance, ValueId};
 use rota_core::contract::{Output, Process};
 use rota_core::mutants::{self, Mutant};
@@ -20,13 +20,13 @@ impl URing {
         }
         let node = process.node;
         match word {
-            Word::Here(here) => self.on_here(process, here),
+            Word::Hello(here) => self.on_hello(process, here),
             Word::Known(config) => self.on_known(&config),
             Word::Ask(number, word) => self.on_ask(node, number, word),
             Word::Answer(number, who, word) => self.on_answer(node, number, who, word),
             Word::Prepare(round, from) => self.on_prepare(process, round, from),
             Word::Promise(promise, more) => self.on_promise(node, promise, more),
-            Word::Follow(follow, lacks) => self.on_follow(process, follow, lacks),
+            Word::ResumeFrom(follow, lacks) => self.on_resume_from(process, follow, lacks),
             Word::Fetch(from, upto) => self.on_fetch(node, from, upto),
             Word::Chosen(votes) => self.on_chosen(node, &votes),
             Word::Forgotten(at, part, more) => self.on_forgotten(node, at, &part, more),
@@ -42,7 +42,7 @@ impl URing {
 
 impl URing {
     /// The successor says what it has.
-    fn on_follow(&mut self, process: Process, follow: Follow, mut lacks: Vec<Instance>) {
+    fn on_resume_from(&mut self, process: Process, follow: ResumeFrom, mut lacks: Vec<Instance>) {
         lacks.sort_unstable();
         let number = self.number();
         let Some(peer) = self.links.process(process) else {
@@ -56,7 +56,7 @@ impl URing {
             return;
         };
         if follow.round == number && stream.successor() == Some(process) {
-            stream.on_follow(peer.session, (follow, lacks), config.acceptors.len());
+            stream.on_resume_from(peer.session, (follow, lacks), config.acceptors.len());
         } else if follow.round < number {
             peer.say(&Word::Known(config.clone()));
         }
@@ -153,7 +153,7 @@ impl URing {
                 let stream = self.stream.as_mut();
                 stream.is_some_and(|stream| stream.on_lost(&self.cx, usize::from(place), count))
             }
-            Record::Mute(index) => self.round.on_mute(usize::from(index)),
+            Record::LogFailed(index) => self.round.on_mute(usize::from(index)),
         }
     }
 
@@ -215,13 +215,13 @@ impl URing {
             return None;
         }
         let (follow, lacks) = stream.follow();
-        let word = Word::Follow(follow, lacks);
+        let word = Word::ResumeFrom(follow, lacks);
         peer.say(&word);
         self.links.next_word()
     }
 
     /// This acceptor votes for nothing in this round any more: others are told along the ring, and do not wait for it.
-    fn note_mute(&mut self) {
+    fn note_log_failed(&mut self) {
         // Before the round begins its log may be open again: then it votes from the start.
         let begun = self.is_operational() || mutants::on(Mutant::U101);
         let Some(config) = self.membership.config().filter(|_| begun) else {
@@ -241,7 +241,7 @@ impl URing {
 
     /// The next batch for the successor.
     fn batch(&mut self) -> Option<Output> {
-        self.note_mute();
+        self.note_log_failed();
         let config = self.membership.config()?;
         let stream = self.stream.as_mut()?;
         let session = stream.session()?;
@@ -281,7 +281,7 @@ impl URing {
         let sizes = (room, self.cx.settings.batch_bytes);
         let known = (voted, self.round.learnt(), self.round.mute());
         let bytes = stream.batch(head, known, own, sizes, force)?;
-        (stream.spoken, stream.beat, stream.news) = (self.cx.now, false, News::None);
+        (stream.spoken, stream.beat, stream.news) = (self.cx.now, false, PendingControl::None);
         self.counters.uring_batches_sent += 1;
         self.counters.uring_batch_bytes_sent += bytes.len() as u64;
         Some(peer.send_along(bytes))

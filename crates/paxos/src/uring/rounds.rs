@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::codec::vote_bytes;
 use super::engine::URing;
-use super::lead::Leading;
+use super::lead::RoundCoordinator;
 use super::learning::Counted;
 use super::membership::Membership;
 use super::voter::Lack;
@@ -24,13 +24,18 @@ impl URing {
         }
         self.counters.uring_rounds_led += 1;
         let (next, complete) = (self.learning.next(), self.membership.complete());
-        self.leading = Some(Leading::new(config.clone(), next, complete, self.cx.now));
+        self.leading = Some(RoundCoordinator::new(
+            config.clone(),
+            next,
+            complete,
+            self.cx.now,
+        ));
         self.say_prepare(None);
     }
 
     /// Phase 1A: to one acceptor, or to all whose promise is missing.
     pub(super) fn say_prepare(&mut self, to: Option<NodeId>) {
-        let asks = self.leading.as_ref().and_then(Leading::asks);
+        let asks = self.leading.as_ref().and_then(RoundCoordinator::asks);
         let Some((round, from)) = asks else {
             return;
         };
@@ -249,7 +254,7 @@ impl URing {
     /// way than it may.
     pub(super) fn on_value(&mut self, id: ValueId, frame: Bytes) -> bool {
         let counted = self.learning.learnt().counted(id.process);
-        let table = self.leading.as_ref().and_then(Leading::table);
+        let table = self.leading.as_ref().and_then(RoundCoordinator::table);
         // What was multicast may come again when the coordinator has proposed it.
         let table = table.filter(|_| self.cx.settings.multicast.is_some());
         let proposed = table.and_then(|table| table.last(id.process));

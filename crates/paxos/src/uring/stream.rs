@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::cast::Cast;
-use super::queue::{Carried, Queue};
+use super::queue::{InTransit, Queue};
 use super::successor::Successor;
 use super::window::Window;
 use super::word::Proposal;
@@ -24,7 +24,7 @@ use rota_core::contract::{Process, Time};
 use rota_core::fair::Fair;
 use rota_core::mutants::{self, Mutant};
 
-pub use neighbours::{Hail, News};
+pub use neighbours::{Hail, PendingControl};
 
 /// Values that were forgotten with a base, and which the ring may still name.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,10 +58,10 @@ pub struct Stream {
     /// Since when there is none.
     apart: Time,
     /// What the successor has not been told, where values are multicast.
-    pub news: News,
+    pub news: PendingControl,
     window: Window,
     /// What came by and was not proposed yet.
-    carried: Carried,
+    carried: InTransit,
     forgotten: Forgotten,
     own: Queue,
     through: Queue,
@@ -91,9 +91,9 @@ impl Stream {
             beat: false,
             out: None,
             apart: now,
-            news: News::None,
+            news: PendingControl::None,
             window: Window::new(most_bytes),
-            carried: Carried::new(config.ring.len(), most_carried),
+            carried: InTransit::new(config.ring.len(), most_carried),
             forgotten: Forgotten::default(),
             own: Queue::default(),
             through: Queue::default(),

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::word::Follow;
+use super::word::ResumeFrom;
 use crate::Instance;
 use rota_core::contract::Session;
 use rota_core::mutants::{self, Mutant};
@@ -33,7 +33,7 @@ impl Successor {
     /// One that has said this, and was told nothing of so many acceptors and processes.
     pub fn new(
         session: Session,
-        (follow, lacks): (&Follow, Vec<Instance>),
+        (follow, lacks): (&ResumeFrom, Vec<Instance>),
         (acceptors, places): (usize, usize),
     ) -> Self {
         let told = if mutants::on(Mutant::U15) {

@@ -11,16 +11,16 @@ mod refill;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::base::Base;
 use super::context::Context;
 use super::disk::{Disk, Effect};
 use super::found::Found;
+use super::snapshot::Snapshot;
 use crate::{Acceptor, AcceptorId, Config, Instance, Round, Slot, Verdict, Vote, Votes};
 use rota_core::contract::{Output, Process, Time};
 use rota_core::mutants::{self, Mutant};
 
 pub use log::Reopened;
-pub use refill::Refill;
+pub use refill::LogRepair;
 
 /// A hint at what is decided is written once for so many instances.
 const HINT_EVERY: u64 = 32;
@@ -51,7 +51,7 @@ pub struct Voter {
     /// What it lacked when it promised, until the round begins: the coordinator may wait for it.
     lack: Option<Lack>,
     /// What follows from everything that it has forgotten.
-    trimmed: Base,
+    trimmed: Snapshot,
     /// The hint that was written last.
     hinted: Instance,
     disk: Disk,
@@ -73,7 +73,7 @@ impl Voter {
             named: false,
             early: false,
             lack: None,
-            trimmed: Base::default(),
+            trimmed: Snapshot::default(),
             hinted: 0,
             disk: Disk::new(cx.settings.forgets, cx.settings.disk_bytes),
             hang_patience: 1,
@@ -152,7 +152,7 @@ impl Voter {
     }
 
     /// What follows from everything that it has forgotten.
-    pub const fn trimmed(&self) -> &Base {
+    pub const fn trimmed(&self) -> &Snapshot {
         &self.trimmed
     }
 
@@ -293,7 +293,7 @@ impl Voter {
 
     /// Everything before a base is forgotten. `lacks`: of the values that go on behind it none is among the votes; they become
     /// votes of this round at least.
-    pub fn rest_on(&mut self, cx: &Context, mut base: Base, lacks: Option<Round>) {
+    pub fn rest_on(&mut self, cx: &Context, mut base: Snapshot, lacks: Option<Round>) {
         let most = 4 * cx.settings.kept_instances;
         base.forget_open(base.next.saturating_sub(most));
         self.acceptor.trim(base.next);

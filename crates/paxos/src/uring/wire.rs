@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::codec::{
     MOST_NUMBER, Source, put_acceptor, put_arbitration, put_config, put_list, put_vote,
 };
-use super::word::{Follow, Head, Here, Proposal, Record, Word};
+use super::word::{Head, Hello, Proposal, Record, ResumeFrom, Word};
 use crate::{Promise, ValueId};
 use rota_core::contract::Process;
 use rota_core::wire::read_varint;
@@ -22,13 +22,13 @@ pub const HEAD_BYTES: usize = 2 + 8 + 1 + 8 + 4 + 3 * 8;
 /// The largest value, in bytes.
 pub const MAX_FRAME_BYTES: usize = 256 << 10;
 
-const HERE: u8 = 1;
+const HELLO: u8 = 1;
 const KNOWN: u8 = 2;
 const ASK: u8 = 3;
 const ANSWER: u8 = 4;
 const PREPARE: u8 = 5;
 const PROMISE: u8 = 6;
-const FOLLOW: u8 = 7;
+const RESUME_FROM: u8 = 7;
 const FETCH: u8 = 8;
 const CHOSEN: u8 = 9;
 const FORGOTTEN: u8 = 10;
@@ -47,7 +47,7 @@ pub const SKIP: u8 = 6;
 pub const VOTED: u8 = 7;
 pub const LEARNT: u8 = 8;
 pub const LOST: u8 = 9;
-pub const MUTE: u8 = 10;
+pub const LOG_FAILED: u8 = 10;
 
 /// In place of an index in the ring: a process that is not in it, spelled out.
 pub const STRANGER: u8 = u8::MAX;
@@ -78,7 +78,7 @@ pub fn decode(bytes: Bytes) -> Option<(u64, Said)> {
 
 fn word(kind: u8, source: &mut Source) -> Option<Word> {
     Some(match kind {
-        HERE => Word::Here(Here {
+        HELLO => Word::Hello(Hello {
             number: source.number()?,
             acceptor: match source.flag()? {
                 true => Some(source.acceptor()?),
@@ -92,13 +92,13 @@ fn word(kind: u8, source: &mut Source) -> Option<Word> {
         ANSWER => Word::Answer(source.number()?, source.acceptor()?, source.arbitration()?),
         PREPARE => Word::Prepare(source.number()?, source.number()?),
         PROMISE => promise(source)?,
-        FOLLOW => {
-            let follow = Follow {
+        RESUME_FROM => {
+            let follow = ResumeFrom {
                 round: source.number()?,
                 epoch: source.u32()?,
                 next: source.number()?,
             };
-            Word::Follow(follow, source.list(Source::number)?)
+            Word::ResumeFrom(follow, source.list(Source::number)?)
         }
         FETCH => Word::Fetch(source.number()?, source.number()?),
         CHOSEN => Word::Chosen(votes(source)?),
@@ -183,7 +183,7 @@ impl Word {
     pub fn encode(&self, founded: u64) -> Vec<u8> {
         let mut out = begin(self.kind(), founded);
         match self {
-            Self::Here(here) => put_here(&mut out, here),
+            Self::Hello(here) => put_here(&mut out, here),
             Self::Known(config) => put_config(&mut out, config),
             Self::Ask(number, word) => {
                 out.extend(number.to_le_bytes());
@@ -199,7 +199,7 @@ impl Word {
                 out.extend(other.to_le_bytes());
             }
             Self::Promise(promise, more) => put_promise(&mut out, promise, *more),
-            Self::Follow(follow, lacks) => {
+            Self::ResumeFrom(follow, lacks) => {
                 out.extend(follow.round.to_le_bytes());
                 out.extend(follow.epoch.to_le_bytes());
                 out.extend(follow.next.to_le_bytes());
@@ -224,13 +224,13 @@ impl Word {
 
     const fn kind(&self) -> u8 {
         match self {
-            Self::Here(_) => HERE,
+            Self::Hello(_) => HELLO,
             Self::Known(_) => KNOWN,
             Self::Ask(..) => ASK,
             Self::Answer(..) => ANSWER,
             Self::Prepare(..) => PREPARE,
             Self::Promise(..) => PROMISE,
-            Self::Follow(..) => FOLLOW,
+            Self::ResumeFrom(..) => RESUME_FROM,
             Self::Fetch(..) => FETCH,
             Self::Chosen(_) => CHOSEN,
             Self::Forgotten(..) => FORGOTTEN,
@@ -246,7 +246,7 @@ fn put_numbers(out: &mut Vec<u8>, numbers: &[u64]) {
     put_list(out, numbers, |out, number| out.extend(number.to_le_bytes()));
 }
 
-fn put_here(out: &mut Vec<u8>, here: &Here) {
+fn put_here(out: &mut Vec<u8>, here: &Hello) {
     out.extend(here.number.to_le_bytes());
     out.push(u8::from(here.acceptor.is_some()));
     if let Some(acceptor) = here.acceptor {
@@ -358,7 +358,7 @@ impl<'a> Records<'a> {
             VOTED => Record::Voted(self.byte()?, self.varint()?),
             LEARNT => Record::Learnt(self.byte()?, self.varint()?),
             LOST => Record::Lost(self.byte()?, self.varint()?),
-            MUTE => Record::Mute(self.byte()?),
+            LOG_FAILED => Record::LogFailed(self.byte()?),
             _ => return None,
         })
     }

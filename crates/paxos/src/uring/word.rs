@@ -14,7 +14,7 @@ pub type Arbitration = paxos::Word<Arc<Config>>;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Word {
     /// Who speaks.
-    Here(Here),
+    Hello(Hello),
     /// The newest configuration that the speaker knows.
     Known(Arc<Config>),
     /// A candidate asks the acceptors of the configuration before `number`.
@@ -26,7 +26,7 @@ pub enum Word {
     /// Phase 1B, or a part of it: `true` if more votes come.
     Promise(Promise, bool),
     /// To the predecessor: send, from this place in the round on; proposals in these instances with their values.
-    Follow(Follow, Vec<Instance>),
+    ResumeFrom(ResumeFrom, Vec<Instance>),
     /// What was decided in these instances?
     Fetch(Instance, Instance),
     /// That, or a first part of it.
@@ -46,7 +46,7 @@ pub enum Word {
 
 /// What a process says of itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Here {
+pub struct Hello {
     /// The newest configuration it knows; 0 if none.
     pub number: Round,
     /// What it would vote as.
@@ -59,7 +59,7 @@ pub struct Here {
 
 /// To the predecessor: what is sent from here on, and what has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Follow {
+pub struct ResumeFrom {
     /// In the ring of this configuration.
     pub round: Round,
     /// Grows with each of them. What is sent names it.
@@ -75,7 +75,7 @@ pub struct Head {
     pub founded: u64,
     /// Of which configuration.
     pub round: Round,
-    /// Of the successor's last [`Follow`].
+    /// Of the successor's last [`ResumeFrom`].
     pub epoch: u32,
     /// Where the round starts; 0 if that is not known yet.
     pub start: Instance,
@@ -102,7 +102,7 @@ pub enum Record {
     /// The process at this place of the ring had to ask for values so often.
     Lost(u8, u64),
     /// The acceptor with this index votes for nothing more in this round: its log has failed, or something is missing before.
-    Mute(u8),
+    LogFailed(u8),
 }
 
 impl Proposal {

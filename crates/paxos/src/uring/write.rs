@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use super::wire::{
-    HEAD_BYTES, LEARNT, LOST, MEMBERS, MUTE, NAMED, PACKET, SKIP, STRANGER, VALUE, VOTED, WHOLE,
-    put_head, put_members,
+    HEAD_BYTES, LEARNT, LOG_FAILED, LOST, MEMBERS, NAMED, PACKET, SKIP, STRANGER, VALUE, VOTED,
+    WHOLE, put_head, put_members,
 };
 use super::word::Head;
 use crate::ValueId;
@@ -103,7 +103,7 @@ impl Writer {
 
     /// An acceptor has no votes any more.
     pub fn mute(&mut self, acceptor: u8) {
-        self.batch.small.extend([MUTE, acceptor]);
+        self.batch.small.extend([LOG_FAILED, acceptor]);
     }
 
     fn named(&mut self, tag: u8, at: Option<usize>, id: ValueId) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rota_core::contract::Process;
 use rota_paxos::{AcceptorId, Config, Instance, Round, Value, ValueId, Vote};
 
-use super::site::Base;
+use super::site::Snapshot;
 
 /// What an instance holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,7 +44,7 @@ pub struct Judge {
     held: BTreeMap<(Instance, AcceptorId), Cell>,
     completed: Round,
     /// The newest checkpoint of the application: it is kept elsewhere, and whoever begins anew begins there.
-    pub base: Base,
+    pub base: Snapshot,
     /// What counted, in order.
     pub order: Vec<ValueId>,
     last: BTreeMap<Process, u64>,

@@ -12,7 +12,7 @@ use rota_paxos::{
 };
 
 use super::judge::{Judge, payload};
-use super::site::{Base, Effect, Store, Write};
+use super::site::{Effect, Snapshot, Store, Write};
 
 /// What processes say.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub enum Say {
     Ask(Instance),
     Chosen(Vec<Vote>),
     /// What was asked for is forgotten: it goes on here.
-    Forgotten(Base),
+    Forgotten(Snapshot),
     Complete(Round),
 }
 
@@ -41,7 +41,7 @@ pub struct Life {
     pub learner: Learner,
     pub table: Proposers,
     /// Where its votes begin.
-    pub base: Base,
+    pub base: Snapshot,
     pub proposer: Proposer,
     pub config: Arc<Config>,
     /// All that it has heard of.
@@ -61,7 +61,13 @@ pub struct Life {
 }
 
 impl Life {
-    pub fn new(me: Process, store: &Store, base: &Base, first: &Arc<Config>, sloppy: bool) -> Self {
+    pub fn new(
+        me: Process,
+        store: &Store,
+        base: &Snapshot,
+        first: &Arc<Config>,
+        sloppy: bool,
+    ) -> Self {
         let base = if store.base.next < base.next {
             base
         } else {
@@ -201,7 +207,7 @@ impl Life {
     }
 
     /// Everything before is forgotten elsewhere.
-    pub fn begin_at(&mut self, base: Base) {
+    pub fn begin_at(&mut self, base: Snapshot) {
         if base.next <= self.learner.next() {
             return;
         }
@@ -214,8 +220,8 @@ impl Life {
     }
 
     /// The application has a checkpoint: what it has learnt is forgotten.
-    pub fn trim(&mut self) -> Base {
-        let base = Base {
+    pub fn trim(&mut self) -> Snapshot {
+        let base = Snapshot {
             next: self.learner.next(),
             table: self.table.clone(),
             counted: self.counted,
@@ -224,9 +230,10 @@ impl Life {
         base
     }
 
-    fn rest_on(&mut self, base: Base) {
+    fn rest_on(&mut self, base: Snapshot) {
         self.acceptor.trim(base.next);
-        self.effects.push(Effect::Write(Write::Base(base.clone())));
+        self.effects
+            .push(Effect::Write(Write::Snapshot(base.clone())));
         self.base = base;
     }
 

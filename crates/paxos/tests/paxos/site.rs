@@ -12,13 +12,13 @@ use super::world::Letter;
 
 /// What is known of everything before an instance: who begins there needs no more of it.
 #[derive(Clone, Debug)]
-pub struct Base {
+pub struct Snapshot {
     pub next: Instance,
     pub table: Proposers,
     pub counted: usize,
 }
 
-impl Default for Base {
+impl Default for Snapshot {
     fn default() -> Self {
         Self {
             next: 1,
@@ -35,7 +35,7 @@ pub struct Store {
     pub records: Vec<Record>,
     pub slots: BTreeMap<Round, Slot<Arc<Config>>>,
     pub configs: BTreeMap<Round, Arc<Config>>,
-    pub base: Base,
+    pub base: Snapshot,
 }
 
 impl Store {
@@ -45,7 +45,7 @@ impl Store {
             records: Vec::new(),
             slots: BTreeMap::new(),
             configs: BTreeMap::new(),
-            base: Base::default(),
+            base: Snapshot::default(),
         }
     }
 
@@ -62,7 +62,7 @@ impl Store {
             Write::Slot(number, slot) => {
                 self.slots.insert(number, slot);
             }
-            Write::Base(base) => self.base = base,
+            Write::Snapshot(base) => self.base = base,
             Write::Config(config) => {
                 self.configs.insert(config.number, config);
             }
@@ -75,7 +75,7 @@ pub enum Write {
     Records(Vec<Record>, Mark),
     Slot(Round, Slot<Arc<Config>>),
     Config(Arc<Config>),
-    Base(Base),
+    Snapshot(Snapshot),
 }
 
 pub enum Effect {

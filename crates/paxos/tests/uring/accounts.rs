@@ -11,7 +11,7 @@ use rota_paxos::ValueId;
 #[cfg(not(feature = "mutants"))]
 use rota_paxos::uring::URingConfig;
 use rota_paxos::uring::accounts::{Command, Refused, Replicas, Table};
-use rota_paxos::uring::{Base, Record};
+use rota_paxos::uring::{Record, Snapshot};
 
 use super::alone::{Alone, process};
 use super::cut::{KEPT, Second, again, begins_at, follow_third, keeps_little};
@@ -188,7 +188,7 @@ pub fn who_begins_at_a_base_knows_who_needs_what() -> bool {
         let accounts = engine.accounts();
         accounts.account(1).is_some() && accounts.bound() == Some(250)
     };
-    let base = Base::decode(second.base().into()).expect("a base");
+    let base = Snapshot::decode(second.base().into()).expect("a base");
     let here = is_same(&second.alone.engine) && base.next == 250;
     let knows = |engine: &rota_paxos::uring::URing| engine.accounts().account(1).is_some();
     here && knows(&begins_at(&base.encode()).engine) && knows(&again(&second).engine)
@@ -387,11 +387,11 @@ fn rules() {
 /// The same from its bytes, in a base.
 #[cfg(not(feature = "mutants"))]
 fn as_bytes(table: &Table) -> Option<Table> {
-    let base = Base {
+    let base = Snapshot {
         accounts: table.clone(),
-        ..Base::default()
+        ..Snapshot::default()
     };
-    Base::decode(base.encode().into()).map(|base| base.accounts)
+    Snapshot::decode(base.encode().into()).map(|base| base.accounts)
 }
 
 /// Commands are what they were, and any other bytes are refused or are a command.

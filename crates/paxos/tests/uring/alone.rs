@@ -11,7 +11,7 @@ use rota_core::timing::{Timers, Timing};
 use rota_core::wire::PartHead;
 use rota_paxos as paxos;
 use rota_paxos::uring::{
-    Base, Follow, Here, Record, Records, Said, URing, URingConfig, Word, decode,
+    Hello, Record, Records, ResumeFrom, Said, Snapshot, URing, URingConfig, Word, decode,
 };
 use rota_paxos::{AcceptorId, Config, STATE_LOG};
 
@@ -40,7 +40,7 @@ pub fn acceptor(node: u16) -> AcceptorId {
 
 /// What an acceptor says that has been in no configuration.
 pub fn new_here(node: u16) -> Word {
-    Word::Here(Here {
+    Word::Hello(Hello {
         number: 0,
         acceptor: Some(acceptor(node)),
         complete: 0,
@@ -107,7 +107,7 @@ impl Alone {
     pub fn resumed(
         me: Process,
         records: Vec<(LogId, u64, Bytes)>,
-        (founded, base): (u64, Base),
+        (founded, base): (u64, Snapshot),
     ) -> Self {
         let mut engine = URing::new(settings());
         engine.resume(founded, base);
@@ -316,7 +316,7 @@ impl Alone {
     /// What it votes as, by its own word.
     pub fn votes_as(&self) -> AcceptorId {
         let here = self.said.iter().rev().find_map(|word| match word {
-            Word::Here(here) => here.acceptor,
+            Word::Hello(here) => here.acceptor,
             _ => None,
         });
         here.expect("it has a store")
@@ -354,14 +354,14 @@ impl Alone {
     }
 
     /// What it has told its predecessor last.
-    pub fn follow(&self) -> Follow {
+    pub fn follow(&self) -> ResumeFrom {
         self.followed().expect("it is in the ring")
     }
 
     /// The same, if it was ever in a ring.
-    pub fn followed(&self) -> Option<Follow> {
+    pub fn followed(&self) -> Option<ResumeFrom> {
         self.said.iter().rev().find_map(|word| match word {
-            Word::Follow(follow, _) => Some(*follow),
+            Word::ResumeFrom(follow, _) => Some(*follow),
             _ => None,
         })
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rota_core::contract::{Engine, Input, Time};
 use rota_paxos as paxos;
-use rota_paxos::uring::{Here, Word};
+use rota_paxos::uring::{Hello, Word};
 use rota_paxos::{Ballot, Config, Promise, Value, ValueId, Vote};
 
 use super::alone::{Alone, FOUNDED, acceptor, process};
@@ -169,7 +169,7 @@ fn wants(alone: &mut Alone, number: u64) -> Option<Arc<Config>> {
 /// does not get on either, it is tried itself.
 pub fn who_may_lack_everything_lets_others_coordinate_once() -> bool {
     let mut alone = second();
-    alone.hear(3, Word::Here(here()).encode(FOUNDED));
+    alone.hear(3, Word::Hello(here()).encode(FOUNDED));
     alone.unlink(1);
     let first = wants(&mut alone, 2).expect("it stands");
     alone.hear(3, Word::Known(first.clone()).encode(FOUNDED));
@@ -183,8 +183,8 @@ fn beats(alone: &mut Alone, round: u64) {
     hear_batch(alone, 3, &head, |_| {});
 }
 
-fn here() -> Here {
-    Here {
+fn here() -> Hello {
+    Hello {
         number: 1,
         acceptor: Some(acceptor(3)),
         complete: 0,

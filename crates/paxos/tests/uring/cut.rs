@@ -43,12 +43,12 @@ fn values(messages: &[usize]) -> Vec<(ValueId, Bytes)> {
 }
 
 pub fn follow_third(third: &mut Alone) {
-    let follow = rota_paxos::uring::Follow {
+    let follow = rota_paxos::uring::ResumeFrom {
         round: 1,
         epoch: 1,
         next: 0,
     };
-    third.hear(1, Word::Follow(follow, Vec::new()).encode(FOUNDED));
+    third.hear(1, Word::ResumeFrom(follow, Vec::new()).encode(FOUNDED));
 }
 
 /// The second, and how far it has come.

@@ -2,7 +2,7 @@
 //! after a restart.
 
 use rota_core::contract::{Engine, Input};
-use rota_paxos::uring::{Base, Here, Word};
+use rota_paxos::uring::{Hello, Snapshot, Word};
 
 use super::alone::{Alone, FOUNDED, acceptor, new_here, process, settings};
 use super::rules::{head, hear_batch, second};
@@ -11,7 +11,7 @@ use super::rules::{head, hear_batch, second};
 const OTHER: u64 = 9;
 
 fn here(number: u64, complete: u64) -> Word {
-    Word::Here(Here {
+    Word::Hello(Hello {
         number,
         acceptor: None,
         complete,
@@ -22,7 +22,7 @@ fn here(number: u64, complete: u64) -> Word {
 /// The newest configuration that it has called complete.
 fn complete(alone: &Alone) -> u64 {
     let of = |word: &Word| match word {
-        Word::Here(here) => Some(here.complete),
+        Word::Hello(here) => Some(here.complete),
         _ => None,
     };
     alone.said.iter().filter_map(of).max().unwrap_or(0)
@@ -80,9 +80,9 @@ pub fn one_that_is_left_of_another_foundation_takes_nobody_in() -> bool {
 /// others say; and nobody founds anything for it.
 pub fn a_state_goes_on_with_its_own_foundation() -> bool {
     let state = |founded| {
-        let base = Base {
+        let base = Snapshot {
             next: 3,
-            ..Base::default()
+            ..Snapshot::default()
         };
         (founded, base)
     };
@@ -163,7 +163,7 @@ fn a_majority_that_has_lost_its_stores_is_named() {
     let state = |alone: &Alone| rota_core::contract::Engine::status(&alone.engine).state;
     assert_eq!(state(&again), "outside the ring of configuration 1");
     again.link(process(3, 2));
-    let here = Here {
+    let here = Hello {
         number: 1,
         acceptor: Some(rota_paxos::AcceptorId {
             store: 7,
@@ -172,7 +172,7 @@ fn a_majority_that_has_lost_its_stores_is_named() {
         complete: 0,
         joins: true,
     };
-    again.hear(3, Word::Here(here).encode(FOUNDED));
+    again.hear(3, Word::Hello(here).encode(FOUNDED));
     let lost =
         "outside the ring of configuration 1: 2 of its 3 acceptors have lost their stores (2, 3)";
     assert_eq!(state(&again), lost);

@@ -3,7 +3,7 @@
 use rota_core::contract::LogRecord;
 use rota_paxos as paxos;
 use rota_paxos::state_key::COMPLETE;
-use rota_paxos::uring::{Follow, Here, Record, URingConfig, Word};
+use rota_paxos::uring::{Hello, Record, ResumeFrom, URingConfig, Word};
 use rota_paxos::{Ballot, Promise, STATE_LOG};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
@@ -40,12 +40,12 @@ pub fn a_coordinator_proposes_what_its_disk_has_room_for() -> bool {
     };
     first.hear(2, Word::Promise(promise, false).encode(FOUNDED));
     first.write_all();
-    let hail = Follow {
+    let hail = ResumeFrom {
         round: 1,
         epoch: 1,
         next: 1,
     };
-    first.hear(2, Word::Follow(hail, Vec::new()).encode(FOUNDED));
+    first.hear(2, Word::ResumeFrom(hail, Vec::new()).encode(FOUNDED));
     let (epoch, before) = (first.follow().epoch, passed_on(&first));
     batch_by(&mut first, 3, (epoch, 2), |batch| {
         for (id, frame) in many(40) {
@@ -84,13 +84,13 @@ pub fn who_follows_is_not_asked_behind_votes() -> bool {
 pub fn what_is_complete_is_not_written_behind_votes() -> bool {
     let mut alone = second_with_much_to_write();
     let before = alone.records.len();
-    let here = Here {
+    let here = Hello {
         number: 1,
         acceptor: Some(acceptor(1)),
         complete: 1,
         joins: false,
     };
-    alone.hear(1, Word::Here(here).encode(FOUNDED));
+    alone.hear(1, Word::Hello(here).encode(FOUNDED));
     let is_it = |record: &LogRecord| matches!(record, LogRecord::Put { log, position, .. } if (*log, *position) == (STATE_LOG, COMPLETE));
     let at_once = alone.records[before..].iter().any(is_it);
     alone.write();

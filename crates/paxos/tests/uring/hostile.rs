@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use rota_core::contract::{Engine, Input, NodeId, Process, Session, Time};
 use rota_core::wire::PartHead;
 use rota_paxos as paxos;
-use rota_paxos::uring::{Follow, Head, Here, Said, URingConfig, Word, Writer, decode};
+use rota_paxos::uring::{Head, Hello, ResumeFrom, Said, URingConfig, Word, Writer, decode};
 use rota_paxos::{AcceptorId, Ballot, Config, Prior, Promise, Value, ValueId, Vote};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
@@ -108,7 +108,7 @@ fn word() -> impl Strategy<Value = Word> {
     );
     let promise = (number(), store(), number(), number(), number());
     prop_oneof![
-        here.prop_map(|(number, acceptor, complete, joins)| Word::Here(Here {
+        here.prop_map(|(number, acceptor, complete, joins)| Word::Hello(Hello {
             number,
             acceptor,
             complete,
@@ -132,7 +132,7 @@ fn word() -> impl Strategy<Value = Word> {
             Word::Promise(promise, more)
         }),
         (number(), any::<u32>(), number()).prop_map(|(round, epoch, next)| {
-            Word::Follow(Follow { round, epoch, next }, vec![next])
+            Word::ResumeFrom(ResumeFrom { round, epoch, next }, vec![next])
         }),
         (number(), number()).prop_map(|(from, upto)| Word::Fetch(from, upto)),
         vec(vote(), 0..4).prop_map(Word::Chosen),

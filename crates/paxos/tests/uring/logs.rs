@@ -200,7 +200,7 @@ pub fn a_disk_that_hangs_is_given_up() -> bool {
         batch_of(&mut alone, epoch, 32, |_| {});
         alone.tell(rota_core::contract::Input::Timer);
     }
-    let says = |word: &Word| matches!(word, Word::Here(here) if here.acceptor.is_none());
+    let says = |word: &Word| matches!(word, Word::Hello(here) if here.acceptor.is_none());
     // Was it this process that did not run? It has a little longer.
     let grace = settings().patience.heartbeat;
     alone.now = Time(alone.now.0 + grace);

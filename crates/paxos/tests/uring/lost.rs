@@ -130,7 +130,7 @@ pub fn what_is_missing_is_asked_for() -> bool {
     let mut second = one_is_lost();
     wait(&mut second, 100);
     let asked = second.said.iter().find_map(|word| match word {
-        Word::Follow(follow, lacks) => Some((follow.next, lacks.clone())),
+        Word::ResumeFrom(follow, lacks) => Some((follow.next, lacks.clone())),
         _ => None,
     });
     asked == Some((2, vec![2]))
@@ -144,12 +144,12 @@ pub fn who_asks_is_brought_the_value() -> bool {
     }
     name(&mut second, 1..2);
     second.batches.clear();
-    let follow = rota_paxos::uring::Follow {
+    let follow = rota_paxos::uring::ResumeFrom {
         round: 1,
         epoch: 7,
         next: 1,
     };
-    second.hear(3, Word::Follow(follow, vec![1]).encode(FOUNDED));
+    second.hear(3, Word::ResumeFrom(follow, vec![1]).encode(FOUNDED));
     let mut records = second.batches.iter().flatten();
     records.any(|record| {
         let packet = |id: &ValueId| *id == value(1);
@@ -179,7 +179,7 @@ pub fn who_has_asked_waits() -> bool {
         wait(&mut second, 1);
     }
     let follows = second.said.iter();
-    let follows = follows.filter(|word| matches!(word, Word::Follow(..)));
+    let follows = follows.filter(|word| matches!(word, Word::ResumeFrom(..)));
     follows.count() == 1
 }
 
@@ -206,12 +206,12 @@ pub fn a_value_goes_along_the_ring_if_there_is_no_other_way() -> bool {
         return false;
     };
     let mut third = alone(3);
-    let along = rota_paxos::uring::Follow {
+    let along = rota_paxos::uring::ResumeFrom {
         round: 1,
         epoch: 5,
         next: 0,
     };
-    third.hear(1, Word::Follow(along, Vec::new()).encode(FOUNDED));
+    third.hear(1, Word::ResumeFrom(along, Vec::new()).encode(FOUNDED));
     let epoch = third.follow().epoch;
     let mut passed = || {
         batch_by(&mut third, 2, (epoch, 1), |batch| {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rota_core::contract::Input;
 use rota_paxos as paxos;
-use rota_paxos::uring::{Arbiter, Here, Word};
+use rota_paxos::uring::{Arbiter, Hello, Word};
 use rota_paxos::{Ballot, Config, Promise};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
@@ -29,13 +29,13 @@ fn know(alone: &mut Alone, number: u64, nodes: &[u16]) {
 
 /// Whether it has asked to be taken in.
 fn asks(alone: &Alone) -> bool {
-    let joins = |word: &Word| matches!(word, Word::Here(here) if here.joins);
+    let joins = |word: &Word| matches!(word, Word::Hello(here) if here.joins);
     alone.said.iter().any(joins)
 }
 
 /// What says which store it has was forgotten with the rest that it has said.
 fn remember_store(alone: &mut Alone) {
-    alone.said.push(Word::Here(Here {
+    alone.said.push(Word::Hello(Hello {
         number: 1,
         acceptor: Some(acceptor(2)),
         complete: 0,
@@ -105,13 +105,13 @@ pub fn who_waits_outside_is_taken_in_where_a_log_is_away() -> bool {
     first.write();
     know(&mut first, 2, &[1, 2]);
     for (node, acceptor) in [(2, None), (3, Some(acceptor(3)))] {
-        let here = Here {
+        let here = Hello {
             number: 2,
             acceptor,
             complete: 0,
             joins: false,
         };
-        first.hear(node, Word::Here(here).encode(FOUNDED));
+        first.hear(node, Word::Hello(here).encode(FOUNDED));
     }
     let silence = settings().patience.silence / MILLI;
     passes(&mut first, 6 * silence, |alone, _| {
@@ -192,13 +192,13 @@ pub fn who_waits_outside_is_taken_in_where_it_is_needed() -> bool {
     first.join();
     first.write();
     know(&mut first, 2, &[1, 2]);
-    let here = Here {
+    let here = Hello {
         number: 2,
         acceptor: Some(acceptor(3)),
         complete: 0,
         joins: false,
     };
-    first.hear(3, Word::Here(here).encode(FOUNDED));
+    first.hear(3, Word::Hello(here).encode(FOUNDED));
     first.unlink(2);
     let silence = settings().patience.silence / MILLI;
     passes(&mut first, 2 * silence, |_, _| {});

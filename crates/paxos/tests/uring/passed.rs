@@ -73,12 +73,12 @@ pub fn skips_are_absolute() -> bool {
     };
     first.hear(2, Word::Promise(promise, false).encode(FOUNDED));
     first.write_all();
-    let hail = rota_paxos::uring::Follow {
+    let hail = rota_paxos::uring::ResumeFrom {
         round: 1,
         epoch: 1,
         next: 1,
     };
-    first.hear(2, Word::Follow(hail, Vec::new()).encode(FOUNDED));
+    first.hear(2, Word::ResumeFrom(hail, Vec::new()).encode(FOUNDED));
     for next in [100, 100, 50, 120] {
         let now = first.now;
         let taken = first.engine.submit_skips_to(now, next);

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rota_core::contract::{Engine, Input, Service, Time};
 use rota_core::shares::Capacity;
 use rota_core::wire::Part;
-use rota_paxos::uring::{Follow, Multicast, Record, URingConfig, Word, Writer};
+use rota_paxos::uring::{Multicast, Record, ResumeFrom, URingConfig, Word, Writer};
 use rota_paxos::{Promise, ValueId};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
@@ -182,8 +182,8 @@ fn coordinator() -> Alone {
     first.hear(2, Word::Promise(promise, false).encode(FOUNDED));
     first.write();
     let (round, epoch, next) = (1, 1, 0);
-    let follow = Follow { round, epoch, next };
-    first.hear(2, Word::Follow(follow, Vec::new()).encode(FOUNDED));
+    let follow = ResumeFrom { round, epoch, next };
+    first.hear(2, Word::ResumeFrom(follow, Vec::new()).encode(FOUNDED));
     first
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rota_core::contract::{Process, Time};
 use rota_paxos::uring::accounts::Command;
-use rota_paxos::uring::{Base, URing};
+use rota_paxos::uring::{Snapshot, URing};
 
 use super::judge::Judge;
 use super::world::{MILLI, roll};
@@ -18,9 +18,9 @@ const ORDERED: u64 = 8_000 * MILLI;
 pub struct Resumed {
     dice: u64,
     /// Of the foundation that goes on, the newest last.
-    states: Vec<Base>,
+    states: Vec<Snapshot>,
     /// One base for each place.
-    told: BTreeMap<u64, Base>,
+    told: BTreeMap<u64, Snapshot>,
     founded: u64,
     /// What is before this may be forgotten, by the word of any; none: anything may be.
     granted: Option<u64>,
@@ -97,7 +97,7 @@ impl Resumed {
         }
         if self.below(10) == 0 {
             let next = engine.learnt() + self.below(30);
-            let _ = engine.want_base(next);
+            let _ = engine.want_snapshot(next);
         }
     }
 
@@ -136,10 +136,10 @@ impl Resumed {
     }
 
     /// All have the same.
-    fn keep(&mut self, base: Base, judge: &mut Judge) {
+    fn keep(&mut self, base: Snapshot, judge: &mut Judge) {
         if let Some(other) = self.told.get(&base.next) {
             self.compared += 1;
-            let of = |base: &Base| {
+            let of = |base: &Snapshot| {
                 let open: Vec<_> = base.open.keys().copied().collect();
                 let accounts = base.accounts.clone();
                 (base.table.clone(), base.view.clone(), open, accounts)

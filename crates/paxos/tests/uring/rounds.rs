@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rota_core::contract::{Input, Time};
 use rota_paxos as paxos;
-use rota_paxos::uring::{Here, Record, Word};
+use rota_paxos::uring::{Hello, Record, Word};
 use rota_paxos::{Promise, Value, Vote};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
@@ -57,12 +57,12 @@ fn coordinator() -> Alone {
 }
 
 fn follow_of(alone: &mut Alone, node: u16) {
-    let follow = rota_paxos::uring::Follow {
+    let follow = rota_paxos::uring::ResumeFrom {
         round: alone.follow().round,
         epoch: 1,
         next: 0,
     };
-    alone.hear(node, Word::Follow(follow, Vec::new()).encode(FOUNDED));
+    alone.hear(node, Word::ResumeFrom(follow, Vec::new()).encode(FOUNDED));
 }
 
 /// The log of the coordinator fails before its promise is durable, and one other acceptor has promised: the round begins when the log
@@ -103,7 +103,7 @@ fn says_that_it_is_mute(reopens: bool) -> bool {
     }
     assert!(alone.engine.is_operational());
     let mut records = alone.batches.iter().flatten();
-    records.any(|record| matches!(record, Record::Mute(_)))
+    records.any(|record| matches!(record, Record::LogFailed(_)))
 }
 
 /// Who votes from the start of a round does not say before that it votes for nothing: nobody would wait for its votes, and where
@@ -172,7 +172,9 @@ pub fn who_cannot_vote_any_more_asks_for_another_round() -> bool {
         batch_of(alone, epoch, 1001, |_| {})
     });
     let records = alone.batches.iter().flatten();
-    let is_mute = records.into_iter().any(|record| *record == Record::Mute(1));
+    let is_mute = records
+        .into_iter()
+        .any(|record| *record == Record::LogFailed(1));
     let early = stands(&alone);
     let vote = Vote {
         first: 3,
@@ -247,13 +249,13 @@ pub fn who_comes_waits_while_promises_do() -> bool {
     first.write();
     follow_of(&mut first, 2);
     first.link(process(4, 1));
-    let here = Here {
+    let here = Hello {
         number: 1,
         acceptor: None,
         complete: 0,
         joins: true,
     };
-    first.hear(4, Word::Here(here).encode(FOUNDED));
+    first.hear(4, Word::Hello(here).encode(FOUNDED));
     passes(&mut first, 5_000, |alone, step| {
         silent(alone);
         alone.hear(2, part(1 + step).encode(FOUNDED));
@@ -349,13 +351,13 @@ fn stands_beside(silences: u64, each: impl Fn(&mut Alone)) -> bool {
 /// lives, then; but who says nothing of its ring for long is as bad as one that is silent.
 pub fn a_predecessor_that_says_something_else_lives() -> bool {
     let here = |node| {
-        let here = Here {
+        let here = Hello {
             number: 1,
             acceptor: Some(acceptor(node)),
             complete: 0,
             joins: false,
         };
-        move |alone: &mut Alone| alone.hear(node, Word::Here(here).encode(FOUNDED))
+        move |alone: &mut Alone| alone.hear(node, Word::Hello(here).encode(FOUNDED))
     };
     let old = |alone: &mut Alone| {
         let epoch = alone.follow().epoch;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rota_core::contract::{Delivery, Engine, Input, Time};
 use rota_core::mutants::Mutant;
 use rota_paxos as paxos;
-use rota_paxos::uring::{Follow, Head, Record, Word, Writer};
+use rota_paxos::uring::{Head, Record, ResumeFrom, Word, Writer};
 use rota_paxos::{Ballot, Config, STATE_LOG, ValueId};
 
 use super::alone::{Alone, FOUNDED, new_here, process, settings};
@@ -313,8 +313,8 @@ fn ask(word: paxos::Word<Arc<Config>>) -> Vec<u8> {
 /// The third wants what comes from this instance on.
 pub fn follow(alone: &mut Alone, epoch: u32, next: u64) {
     let round = 1;
-    let follow = Follow { round, epoch, next };
-    alone.hear(3, Word::Follow(follow, Vec::new()).encode(FOUNDED));
+    let follow = ResumeFrom { round, epoch, next };
+    alone.hear(3, Word::ResumeFrom(follow, Vec::new()).encode(FOUNDED));
 }
 
 /// The first sends what is put in it, from the first instance on.
@@ -390,7 +390,9 @@ fn who_has_no_log_says_so_along_the_ring() -> bool {
         alone.now = Time(alone.now.0 + 1_000_000_000);
         alone.tell(Input::Timer);
         let records = alone.batches.iter().flatten();
-        records.filter(|record| **record == Record::Mute(1)).count()
+        records
+            .filter(|record| **record == Record::LogFailed(1))
+            .count()
     };
     let before = says(&mut alone);
     alone.fail();
@@ -512,8 +514,8 @@ pub fn values_of(count: usize, bytes: usize) -> Vec<(ValueId, Bytes)> {
     let mut third = Alone::new(process(3, 1), Vec::new());
     third.join();
     let (round, epoch, next) = (1, 1, 0);
-    let follow = Follow { round, epoch, next };
-    third.hear(1, Word::Follow(follow, Vec::new()).encode(FOUNDED));
+    let follow = ResumeFrom { round, epoch, next };
+    third.hear(1, Word::ResumeFrom(follow, Vec::new()).encode(FOUNDED));
     for _ in 0..count {
         third.submit(&vec![7; bytes]);
         third.room();

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use rota_core::contract::{Engine, Input, LogRecord, PersistId, Time};
 use rota_core::timing::{Timers, Timing};
-use rota_paxos::uring::{Patience, Record, URingConfig, Word};
+use rota_paxos::uring::{Record, Timeouts, URingConfig, Word};
 use rota_paxos::{STATE_LOG, ValueId};
 
 use super::alone::{Alone, process, settings};
@@ -54,7 +54,7 @@ pub fn who_refills_its_log_hands_on() -> bool {
     let goes_on = is_handed_on(&mut alone, 42, &all[40..50]);
     let has_vote = |alone: &Alone| {
         let here = |word: &Word| match word {
-            Word::Here(here) => Some(here.acceptor.is_some()),
+            Word::Hello(here) => Some(here.acceptor.is_some()),
             _ => None,
         };
         alone.said.iter().rev().find_map(here) == Some(true)
@@ -247,7 +247,7 @@ pub fn an_answer_behind_another_one_was_not_quick() -> bool {
 
 /// A register whose disks take long has time to answer twice, whatever the other time-outs are.
 pub fn where_time_outs_are_short_candidates_wait_for_disks() -> bool {
-    let patience = Patience::derive(&Timers::derive(Timing::LanFast, 3));
+    let patience = Timeouts::derive(&Timers::derive(Timing::LanFast, 3));
     let settings = URingConfig {
         patience,
         ..settings()

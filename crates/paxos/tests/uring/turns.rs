@@ -1,7 +1,7 @@
 //! What is told at length over one link: answers, promises and bases, beside what goes along the ring.
 
 use rota_core::contract::{Input, NodeId, Session, Time};
-use rota_paxos::uring::{Follow, Record, Word};
+use rota_paxos::uring::{Record, ResumeFrom, Word};
 use rota_paxos::{AcceptorId, Promise, Value, Vote};
 use std::sync::Arc;
 
@@ -179,7 +179,7 @@ pub fn who_votes_as_another_store_is_mute_along_the_ring() -> bool {
             .batches
             .iter()
             .flatten()
-            .any(|record| *record == Record::Mute(1))
+            .any(|record| *record == Record::LogFailed(1))
     };
     !says(0) && says(77)
 }
@@ -209,8 +209,8 @@ pub fn what_is_told_again_brings_no_round_nearer() -> bool {
         first.unlink(2);
         first.link(process(2, 1));
         let (round, epoch, next) = (2, 1, 0);
-        let follow = Follow { round, epoch, next };
-        first.hear(2, Word::Follow(follow, Vec::new()).encode(FOUNDED));
+        let follow = ResumeFrom { round, epoch, next };
+        first.hear(2, Word::ResumeFrom(follow, Vec::new()).encode(FOUNDED));
         first.hear(2, Word::Promise(part.clone(), true).encode(FOUNDED));
         let beat = head(2, first.follow().epoch, (0, 0));
         hear_batch(&mut first, 3, &beat, |_| {});

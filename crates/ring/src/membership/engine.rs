@@ -263,7 +263,7 @@ impl RingEngine {
             }
             Packet::Join(join) => self.on_join(&join),
             Packet::Commit(commit) => self.on_commit(commit),
-            Packet::Presence(presence) => self.on_presence(&presence),
+            Packet::MergeDetect(presence) => self.on_presence(&presence),
         }
     }
 

@@ -33,7 +33,7 @@ impl RingEngine {
                 self.counters.members_dead += 1;
                 self.give_up(dead);
             }
-            Some(_) => self.show_presence(node),
+            Some(_) => self.show_merge_detect(node),
             None => {}
         }
     }

@@ -3,7 +3,7 @@
 use super::engine::RingEngine;
 use super::gather::is_outdated;
 use super::phase::Phase;
-use crate::wire::{Data, Packet, Presence};
+use crate::wire::{Data, MergeDetect, Packet};
 use crate::{Ordering, send_to};
 use rota_core::contract::{NodeId, Process};
 use rota_core::mutants::{self, Mutant};
@@ -11,7 +11,7 @@ use rota_core::wire::MAX_MEMBERS;
 
 impl RingEngine {
     /// Another ring is there (A6, merge-detect).
-    pub(super) fn on_presence(&mut self, presence: &Presence) {
+    pub(super) fn on_presence(&mut self, presence: &MergeDetect) {
         let sender = presence.sender;
         if !self.is_another(sender) || !self.ring_seq.see(presence.ring.ring_seq) {
             return;
@@ -60,7 +60,7 @@ impl RingEngine {
             return;
         }
         self.answered_at = Some(self.now);
-        self.show_presence(data.sender);
+        self.show_merge_detect(data.sender);
     }
 
     /// On the representative of a ring that lacks configured nodes: they learn of it.
@@ -71,7 +71,7 @@ impl RingEngine {
         }
         for node in self.config.members.clone() {
             if self.is_absent(node) {
-                self.show_presence(node);
+                self.show_merge_detect(node);
             }
         }
     }
@@ -97,18 +97,18 @@ impl RingEngine {
         !installed.iter().any(|member| member.node == node)
     }
 
-    pub(super) fn show_presence(&mut self, node: NodeId) {
+    pub(super) fn show_merge_detect(&mut self, node: NodeId) {
         let Some(ring) = self.installed_ring().filter(|_| !self.is_silent()) else {
             return;
         };
-        let presence = Presence {
+        let presence = MergeDetect {
             cluster: self.config.cluster,
             sender: self.me,
             ring,
         };
         self.outputs.push_back(send_to(
             node,
-            &Packet::Presence(presence),
+            &Packet::MergeDetect(presence),
             self.config.seal_bytes,
         ));
     }

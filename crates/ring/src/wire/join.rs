@@ -31,7 +31,7 @@ pub struct Join {
 
 /// "I am here, in this ring": how rings find each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Presence {
+pub struct MergeDetect {
     /// Which cluster it belongs to.
     pub cluster: u32,
     /// Who says it.
@@ -84,7 +84,7 @@ impl Join {
     }
 }
 
-impl Presence {
+impl MergeDetect {
     pub(super) fn read(header: &Header, mut body: &[u8]) -> Result<Self, DecodeError> {
         let incarnation = read_incarnation(&mut body)?;
         expect_empty(body)?;
@@ -97,7 +97,7 @@ impl Presence {
     }
 
     pub(super) fn encode_into(&self, out: &mut Vec<u8>) {
-        Header::of_ring(Kind::Presence, self.cluster, self.ring, self.sender.node).write(out);
+        Header::of_ring(Kind::MergeDetect, self.cluster, self.ring, self.sender.node).write(out);
         out.extend_from_slice(&self.sender.incarnation.0.to_le_bytes());
     }
 }

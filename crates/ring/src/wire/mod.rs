@@ -19,7 +19,7 @@ use rota_core::wire::{
 
 pub use commit::{Commit, MAX_HAVE_RANGES, OldRing, Settings, have_ranges_for};
 pub use electorates::{Counts, Electorate, MOST_ELECTORATES, read_electorates, write_electorates};
-pub use join::{Join, MAX_JOIN_PROCESSES, Presence};
+pub use join::{Join, MAX_JOIN_PROCESSES, MergeDetect};
 pub use token::{MAX_REQUEST_RANGES, Token, request_ranges_in};
 
 /// What a data packet with a checksum adds to its frame, in bytes.
@@ -58,7 +58,7 @@ pub enum Packet {
     /// The token that forms a ring.
     Commit(Commit),
     /// "I am here, in this ring."
-    Presence(Presence),
+    MergeDetect(MergeDetect),
 }
 
 /// An ordered packet (thesis §3.1.1.1).
@@ -115,7 +115,7 @@ pub fn decode_sealed(bytes: Bytes, seal_bytes: usize) -> Result<Packet, DecodeEr
         }
         Kind::Join => Join::read(&header, &bytes).map(Packet::Join),
         Kind::Commit => Commit::read(&header, &bytes).map(Packet::Commit),
-        Kind::Presence => Presence::read(&header, &bytes).map(Packet::Presence),
+        Kind::MergeDetect => MergeDetect::read(&header, &bytes).map(Packet::MergeDetect),
         // For the data path of a view, and for Ring Paxos: see `fast` and `part`.
         kind @ (Kind::FastData
         | Kind::FastControl
@@ -134,7 +134,7 @@ impl Packet {
             Self::Hurry(hurry) => hurry.cluster,
             Self::Join(join) => join.cluster,
             Self::Commit(commit) => commit.cluster,
-            Self::Presence(presence) => presence.cluster,
+            Self::MergeDetect(presence) => presence.cluster,
         }
     }
 
@@ -160,7 +160,7 @@ impl Packet {
             }
             Self::Join(join) => join.encode_into(out),
             Self::Commit(commit) => commit.encode_into(out),
-            Self::Presence(presence) => presence.encode_into(out),
+            Self::MergeDetect(presence) => presence.encode_into(out),
         }
     }
 }

@@ -10,7 +10,7 @@ use rota_core::contract::{
 use rota_core::timing::Timers;
 use rota_core::wire::{Frame, push_whole, start_frame};
 use rota_ring::RingEngine;
-use rota_ring::wire::{Commit, Data, Join, OldRing, Packet, Presence, Token, decode};
+use rota_ring::wire::{Commit, Data, Join, MergeDetect, OldRing, Packet, Token, decode};
 use rota_ring::{Counters, RingConfig};
 
 const CLUSTER: u32 = 7;
@@ -52,7 +52,7 @@ pub fn join(sender: u16, ring_seq: u64, procs: &[u16], fails: &[u16]) -> Packet 
 
 /// A process on a ring of its own.
 pub fn presence(sender: u16, ring_seq: u64) -> Packet {
-    Packet::Presence(Presence {
+    Packet::MergeDetect(MergeDetect {
         cluster: CLUSTER,
         sender: process(sender),
         ring: ring_of(sender, ring_seq),

@@ -34,7 +34,7 @@ pub enum Kind {
     Hurry,
     Join,
     Commit,
-    Presence,
+    MergeDetect,
 }
 
 /// A datagram on its way.
@@ -118,7 +118,7 @@ fn kind(packet: &Packet) -> Kind {
         Packet::Hurry(_) => Kind::Hurry,
         Packet::Join(_) => Kind::Join,
         Packet::Commit(_) => Kind::Commit,
-        Packet::Presence(_) => Kind::Presence,
+        Packet::MergeDetect(_) => Kind::MergeDetect,
     }
 }
 

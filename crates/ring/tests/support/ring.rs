@@ -246,6 +246,6 @@ fn describe(packet: &Packet, me: usize) -> Option<String> {
             Some(text + " |")
         }
         Packet::Hurry(_) => Some("hurry".into()),
-        Packet::Join(_) | Packet::Commit(_) | Packet::Presence(_) => None,
+        Packet::Join(_) | Packet::Commit(_) | Packet::MergeDetect(_) => None,
     }
 }

@@ -26,9 +26,9 @@ use crate::observe::Finding;
 use crate::plan::Plan;
 use crate::ring::{Holds, Layered, Ring, SafeIsHeld};
 use crate::trace::Traces;
-use crate::uring::{Along, WholeChecks};
+use crate::uring::{URingSystem, WholeChecks};
 use crate::view_checks::ViewChecks;
-use crate::views::{AllHold, Chain, Fast, InViews};
+use crate::views::{AllHold, FastCastSystem, InViews, LcrSystem};
 use crate::world::{Outcome, System, Tally, World};
 
 /// Failing seeds that are shrunk: more of them hardly say more.
@@ -116,8 +116,8 @@ fn run_traced(options: &Options, plan: &Plan) -> io::Result<Outcome> {
 /// Runs one plan. An engine or a check that panics is a finding like any other.
 pub fn run_plan(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> Outcome {
     let run = AssertUnwindSafe(|| match options.engine {
-        EngineName::FastCast => run_data_path(Fast, plan, traces),
-        EngineName::Lcr => run_data_path(Chain, plan, traces),
+        EngineName::FastCast => run_data_path(FastCastSystem, plan, traces),
+        EngineName::Lcr => run_data_path(LcrSystem, plan, traces),
         EngineName::RingPaxos | EngineName::URingPaxos => run_whole(plan, traces),
         EngineName::AcceleratedRing | EngineName::TotemRing => run_ring(options, plan, traces),
     });
@@ -167,7 +167,7 @@ where
 
 fn run_whole(plan: &Plan, traces: Option<&mut Traces>) -> Outcome {
     let mut checks = WholeChecks::new(plan);
-    let mut world = World::new(plan, &Along).watched_by(&mut checks);
+    let mut world = World::new(plan, &URingSystem).watched_by(&mut checks);
     if let Some(traces) = traces {
         world = world.watched_by(traces);
     }

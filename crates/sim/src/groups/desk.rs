@@ -48,7 +48,7 @@ pub enum Given {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Desk {
+pub struct SimulatedClients {
     plan: GroupsPlan,
     me: Process,
     nodes: Vec<NodeId>,
@@ -68,7 +68,7 @@ fn client_name(number: usize) -> ClientName {
     ClientName::new(name).unwrap_or_else(|error| unreachable!("{name}: {error}"))
 }
 
-impl Desk {
+impl SimulatedClients {
     pub fn new(plan: GroupsPlan, me: Process, nodes: &[NodeId]) -> Self {
         Self {
             plan,

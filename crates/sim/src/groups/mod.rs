@@ -13,7 +13,7 @@ use bytes::Bytes;
 use rota_core::contract::{Service, Time};
 use rota_core::groups::{ClientEvent, Groups};
 
-pub(crate) use desk::{Ask, Desk, Given};
+pub(crate) use desk::{Ask, Given, SimulatedClients};
 pub(crate) use saw::{private, saw};
 pub use served::{Grouped, Served};
 

@@ -2,7 +2,7 @@
 
 use rota_core::contract::NodeId;
 use rota_core::shares::Capacity;
-use rota_paxos::uring::{Arbiter, Multicast, Patience, URingConfig};
+use rota_paxos::uring::{Arbiter, Multicast, Timeouts, URingConfig};
 
 use super::draw_faults::shuffled;
 use super::views::LinksPlan;
@@ -88,7 +88,7 @@ impl URingPlan {
 
     /// As the engine of a host is told.
     pub fn config(&self, plan: &Plan, host: usize) -> URingConfig {
-        let patience = Patience::derive(&plan.ring.timers);
+        let patience = Timeouts::derive(&plan.ring.timers);
         let is_memory = plan
             .disk_of(host)
             .is_some_and(|disk| disk.mode == DiskMode::Memory);
@@ -109,7 +109,7 @@ impl URingPlan {
                 Some(_) => Arbiter::Service,
                 None => Arbiter::Embedded,
             },
-            patience: Patience {
+            patience: Timeouts {
                 disk: self.disk_patience.unwrap_or(patience.disk),
                 ..patience
             },

@@ -141,7 +141,7 @@ fn of_packet(bytes: Bytes, rings: [Option<RingId>; 2]) -> Option<usize> {
         Packet::Hurry(_) => 5,
         Packet::Join(_) => 6,
         Packet::Commit(commit) => 7 + usize::from(commit.told.len() == commit.members.len()),
-        Packet::Presence(_) => 9,
+        Packet::MergeDetect(_) => 9,
     })
 }
 

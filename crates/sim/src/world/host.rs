@@ -8,7 +8,7 @@ use rota_core::contract::{
 };
 
 use super::disk::Disk;
-use crate::groups::Desk;
+use crate::groups::SimulatedClients;
 use crate::observe::Engines;
 use crate::rng::Rng;
 
@@ -60,7 +60,7 @@ pub struct Life<E> {
     pub doom: Option<(u32, u32)>,
     pub app: App,
     /// Its clients, if it serves any.
-    pub desk: Option<Desk>,
+    pub desk: Option<SimulatedClients>,
     /// It belongs to what was before all voters lost what they had.
     pub former: bool,
 }

@@ -8,7 +8,7 @@ use super::host::App;
 use super::queue::What;
 use super::trouble::Death;
 use super::{System, World};
-use crate::groups::Desk;
+use crate::groups::SimulatedClients;
 use crate::plan::{DiskLoss, MILLIS, SECONDS};
 
 /// How often it is looked whether the world rests.
@@ -55,7 +55,10 @@ impl<S: System> World<'_, S> {
             let host = &mut self.hosts[at];
             (host.paused_until, host.stalled_until) = (0, 0);
             if let Some(life) = &mut host.life {
-                life.app.pending = life.desk.as_mut().map_or(last_words, Desk::heal);
+                life.app.pending = life
+                    .desk
+                    .as_mut()
+                    .map_or(last_words, SimulatedClients::heal);
                 life.app.hungry_at = 0;
                 // Without the faults it is not killed any more either.
                 life.doom = None;

@@ -10,7 +10,7 @@ use super::disk::Crash;
 use super::host::Life;
 use super::queue::What;
 use super::{System, World};
-use crate::groups::Desk;
+use crate::groups::SimulatedClients;
 use crate::plan::{DiskLoss, Fault, FaultKind, MILLIS};
 
 /// A process that has no outputs to be killed between is killed after this long.
@@ -61,9 +61,13 @@ impl<S: System> World<'_, S> {
         self.posts.start(process);
         let mut life = Life::new(process, engine);
         let groups = self.plan.groups;
-        life.desk = groups.map(|groups| Desk::new(groups, process, &self.plan.ring.members));
+        life.desk =
+            groups.map(|groups| SimulatedClients::new(groups, process, &self.plan.ring.members));
         if self.healed() {
-            life.app.pending = life.desk.as_mut().map_or(self.last_words(), Desk::heal);
+            life.app.pending = life
+                .desk
+                .as_mut()
+                .map_or(self.last_words(), SimulatedClients::heal);
         }
         life.engine.handle(now, Input::Start(start));
         life.app.more = true;

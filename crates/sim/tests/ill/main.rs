@@ -18,9 +18,9 @@ use rota_sim::checks::Checks;
 use rota_sim::observe::{Finding, Observer};
 use rota_sim::plan::{MICROS, Plan, Power, SECONDS};
 use rota_sim::ring::Ring;
-use rota_sim::uring::{Along, WholeChecks};
+use rota_sim::uring::{URingSystem, WholeChecks};
 use rota_sim::view_checks::ViewChecks;
-use rota_sim::views::{Chain, Fast};
+use rota_sim::views::{FastCastSystem, LcrSystem};
 use rota_sim::world::{System, World};
 
 use kinds::{KINDS, Kind};
@@ -70,9 +70,9 @@ fn look(which: EngineName, nodes: usize, kind: &Kind, ill: usize) -> u64 {
     let plan = plan(which, nodes, kind, ill);
     let (served, finding) = match which {
         AcceleratedRing | TotemRing => run(&plan, &Ring(protocol(which)), Checks::new(&plan)),
-        FastCast => run(&plan, &Fast, ViewChecks::new(&plan)),
-        Lcr => run(&plan, &Chain, ViewChecks::new(&plan)),
-        RingPaxos | URingPaxos => run(&plan, &Along, WholeChecks::new(&plan)),
+        FastCast => run(&plan, &FastCastSystem, ViewChecks::new(&plan)),
+        Lcr => run(&plan, &LcrSystem, ViewChecks::new(&plan)),
+        RingPaxos | URingPaxos => run(&plan, &URingSystem, WholeChecks::new(&plan)),
     };
     assert_eq!(finding, None, "{which}, {ill} of {nodes} {}", kind.name);
     let peer = match kind.is_of_a_link {

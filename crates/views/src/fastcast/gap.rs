@@ -1,6 +1,6 @@
 //! When to ask for what is missing: after a while, and then once in a round trip.
 
-use super::patience::Patience;
+use super::patience::RoundTrip;
 use rota_core::contract::Time;
 
 /// What is missing of one sender's packets, or of the order.
@@ -34,7 +34,7 @@ impl Gap {
     }
 
     /// When to ask; `hole`: something above what is missing is here.
-    pub fn due_at(&self, patience: &Patience, hole: bool) -> Option<Time> {
+    pub fn due_at(&self, patience: &RoundTrip, hole: bool) -> Option<Time> {
         let since = self.since?;
         if self.aru < self.asked_to {
             Some(self.retry_at)
@@ -64,7 +64,7 @@ impl Gap {
     }
 
     /// Everything that is missing up to `last` was asked for.
-    pub fn on_asked(&mut self, now: Time, last: u64, patience: &Patience) {
+    pub fn on_asked(&mut self, now: Time, last: u64, patience: &RoundTrip) {
         self.asked_to = self.asked_to.max(last);
         self.retry_at = now.after(patience.backed_off(self.tries));
         self.tries = self.tries.saturating_add(1);

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::acks::Acks;
 use super::gap::Gap;
-use super::patience::{Patience, Watch};
+use super::patience::{RoundTrip, Watch};
 use super::{FastConfig, FastCounters};
 use crate::fastcast::FastRequest;
 use crate::{Frozen, Held, Load, Packet, PacketId, View};
@@ -76,8 +76,8 @@ pub(super) struct InView {
     pub unplaced: u64,
     pub acks: Acks,
     pub own: Own,
-    pub telling: super::tell::Telling,
-    pub patience: Patience,
+    pub telling: super::tell::ControlState,
+    pub patience: RoundTrip,
     /// Own packets that not all have acknowledged.
     pub own_watch: Watch,
     /// Anything that is not ready to be delivered.
@@ -112,8 +112,8 @@ impl InView {
             unplaced: 0,
             acks: Acks::new(members),
             own: Own::default(),
-            telling: super::tell::Telling::new(now),
-            patience: Patience::new(),
+            telling: super::tell::ControlState::new(now),
+            patience: RoundTrip::new(),
             own_watch: Watch::default(),
             watch: Watch::default(),
             applied_by: None,

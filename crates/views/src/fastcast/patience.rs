@@ -20,7 +20,7 @@ const MOST_HEARSAY_GRACE: u64 = 50 * MILLIS;
 
 /// Measured round trips: of own packets, or of acknowledgements, until all have acknowledged.
 #[derive(Clone, Debug)]
-pub(super) struct Patience {
+pub(super) struct RoundTrip {
     /// Smoothed, with their mean deviation, as for TCP (RFC 6298).
     round_trip: Option<(u64, u64)>,
     /// What is timed now: a sequence number of ours, and since when.
@@ -29,7 +29,7 @@ pub(super) struct Patience {
     hearsay_grace: u64,
 }
 
-impl Patience {
+impl RoundTrip {
     pub const fn new() -> Self {
         Self {
             round_trip: None,
@@ -128,7 +128,7 @@ impl Watch {
         }
     }
 
-    pub fn due_at(&self, patience: &Patience) -> Option<Time> {
+    pub fn due_at(&self, patience: &RoundTrip) -> Option<Time> {
         Some(self.since?.after(patience.backed_off(self.tries)))
     }
 

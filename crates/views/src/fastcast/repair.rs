@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::FastCounters;
 use super::gap::Gap;
 use super::in_view::{InView, LEADER};
-use super::patience::Patience;
+use super::patience::RoundTrip;
 use super::tell::send;
 use crate::fastcast::FastRequest;
 use rota_core::burst::BurstBuilder;
@@ -296,6 +296,6 @@ impl InView {
     }
 }
 
-fn is_due(gap: &Gap, patience: &Patience, hole: bool, now: Time) -> bool {
+fn is_due(gap: &Gap, patience: &RoundTrip, hole: bool, now: Time) -> bool {
     gap.due_at(patience, hole).is_some_and(|due| now >= due)
 }

@@ -25,7 +25,7 @@ const PACKETS: u64 = 14;
 
 /// What was told, and what makes the next time due.
 #[derive(Clone, Debug)]
-pub(super) struct Telling {
+pub(super) struct ControlState {
     acked: Seq,
     delivered: Seq,
     /// The leader has told the places up to here.
@@ -48,7 +48,7 @@ pub(super) struct Telling {
     pub places_from: Option<Seq>,
 }
 
-impl Telling {
+impl ControlState {
     pub const fn new(_now: Time) -> Self {
         Self {
             acked: 0,

@@ -2,7 +2,7 @@
 
 use super::acks::Acks;
 use super::gap::Gap;
-use super::patience::{Patience, Watch};
+use super::patience::{RoundTrip, Watch};
 use rota_core::contract::Time;
 
 const MILLIS: u64 = 1_000_000;
@@ -36,7 +36,7 @@ fn what_all_have_delivered_and_who_is_slowest() {
 
 #[test]
 fn a_gap_is_asked_for_after_a_while_and_again_after_a_round_trip_and_then_ever_later() {
-    let patience = Patience::new();
+    let patience = RoundTrip::new();
     let mut gap = Gap::default();
     let begin = Time(1_000);
     gap.update(begin, 4, 9);
@@ -61,7 +61,7 @@ fn a_gap_is_asked_for_after_a_while_and_again_after_a_round_trip_and_then_ever_l
 
 #[test]
 fn a_new_gap_above_one_that_was_asked_for_waits_for_its_own_time() {
-    let patience = Patience::new();
+    let patience = RoundTrip::new();
     let mut gap = Gap::default();
     gap.update(Time(0), 4, 6);
     gap.on_asked(Time(0), 6, &patience);
@@ -76,7 +76,7 @@ fn a_new_gap_above_one_that_was_asked_for_waits_for_its_own_time() {
 
 #[test]
 fn timeouts_follow_what_is_measured_and_back_off_up_to_a_bound() {
-    let mut patience = Patience::new();
+    let mut patience = RoundTrip::new();
     let before = patience.timeout();
     for round in 0..20 {
         let now = Time(round * 100 * MILLIS);
@@ -93,7 +93,7 @@ fn timeouts_follow_what_is_measured_and_back_off_up_to_a_bound() {
 
 #[test]
 fn what_was_sent_again_is_not_timed() {
-    let mut patience = Patience::new();
+    let mut patience = RoundTrip::new();
     let before = patience.round_trip();
     patience.begin(Time(0), 1);
     patience.spoil();
@@ -103,7 +103,7 @@ fn what_was_sent_again_is_not_timed() {
 
 #[test]
 fn who_asks_too_early_waits_longer_and_less_long_when_it_was_right() {
-    let mut patience = Patience::new();
+    let mut patience = RoundTrip::new();
     let before = patience.grace(false);
     patience.on_asked_too_early();
     let longer = patience.grace(false);
@@ -120,7 +120,7 @@ fn who_asks_too_early_waits_longer_and_less_long_when_it_was_right() {
 
 #[test]
 fn a_watch_is_due_until_what_it_watches_moves() {
-    let patience = Patience::new();
+    let patience = RoundTrip::new();
     let mut watch = Watch::default();
     watch.update(Time(0), true, 1);
     let due = watch.due_at(&patience).expect("open");

@@ -2,9 +2,9 @@
 
 use alloc::sync::Arc;
 
-use super::super::base::Base;
-use super::super::base_bytes::put_base_record;
 use super::super::codec::{put_config, put_slot};
+use super::super::snapshot::Snapshot;
+use super::super::snapshot_bytes::put_base_record;
 use super::super::written::{bytes_of, encode, number, state, voted};
 use super::{Disk, Item};
 use crate as paxos;
@@ -31,7 +31,7 @@ impl Disk {
     }
 
     /// Where to begin when it is started again: with the values that are needed there and that no vote has.
-    pub fn put_base(&mut self, base: &Base, values: impl IntoIterator<Item = Vote>) {
+    pub fn put_base(&mut self, base: &Snapshot, values: impl IntoIterator<Item = Vote>) {
         self.behind
             .extend(values.into_iter().map(|vote| voted(&vote)));
         self.behind

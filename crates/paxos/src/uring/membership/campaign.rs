@@ -9,9 +9,9 @@ use super::super::codec::{Source, put_config};
 use super::super::config::Arbiter;
 use super::super::disk::Effect;
 use super::super::peers::Peers;
-use super::super::word::{Arbitration, Here, Word};
-use super::election::Why;
-use super::{Around, Candidacy, Membership, sort};
+use super::super::word::{Arbitration, Hello, Word};
+use super::election::CampaignReason;
+use super::{Around, Campaign, Membership, sort};
 use crate as paxos;
 use crate::{AcceptorId, Ballot, Candidate, Config, Round};
 use rota_core::contract::{NodeId, Process};
@@ -47,7 +47,7 @@ impl Membership {
     pub fn stand(&mut self, around: &Around<'_>, suspect: Option<Process>, lead: bool) -> bool {
         self.election.begin();
         self.try_later(around);
-        let why = Why {
+        let why = CampaignReason {
             suspect,
             lead,
             yields: self.yields(around),
@@ -61,12 +61,12 @@ impl Membership {
             self.election.yielded = why.yields;
         }
         self.election.candidate = Some(match around.cx.settings.arbiter {
-            Arbiter::Service => Candidacy::Service(wanted),
+            Arbiter::Service => Campaign::Service(wanted),
             Arbiter::Embedded => {
                 let (number, voters) = (wanted.number, config.acceptors.clone());
                 // One candidate for each number: no ballot of its own was before.
                 let count = own.map_or(0, |ballot| ballot.count).saturating_add(1);
-                Candidacy::Register(Candidate::new(number, voters, around.cx.me, count, wanted))
+                Campaign::Register(Candidate::new(number, voters, around.cx.me, count, wanted))
             }
         });
         true
@@ -81,9 +81,9 @@ impl Membership {
         let wanted = self.wanted(around, self.election.why);
         let own = self.promised();
         match (&mut self.election.candidate, wanted) {
-            (Some(Candidacy::Register(candidate)), wanted) => candidate.again(own, wanted),
-            (Some(Candidacy::Service(old)), Some(wanted)) => *old = wanted,
-            (Some(Candidacy::Service(_)), None) => {}
+            (Some(Campaign::Register(candidate)), wanted) => candidate.again(own, wanted),
+            (Some(Campaign::Service(old)), Some(wanted)) => *old = wanted,
+            (Some(Campaign::Service(_)), None) => {}
             (None, _) => return false,
         }
         true
@@ -113,7 +113,7 @@ impl Membership {
     }
 
     /// What this process wants to follow now; `None` if too few acceptors are there for it.
-    fn wanted(&self, around: &Around<'_>, why: Why) -> Option<Arc<Config>> {
+    fn wanted(&self, around: &Around<'_>, why: CampaignReason) -> Option<Arc<Config>> {
         let (cx, links) = (around.cx, around.links);
         let config = self.config.as_ref()?;
         let there =
@@ -153,11 +153,11 @@ impl Membership {
     fn outside(
         &self,
         links: &Peers,
-        says: impl Fn(&Here) -> bool,
+        says: impl Fn(&Hello) -> bool,
     ) -> impl Iterator<Item = Process> {
         let number = self.number();
         let config = self.config.as_ref();
-        let is_meant = move |here: &Here| says(here) && here.number == number;
+        let is_meant = move |here: &Hello| says(here) && here.number == number;
         let peers = links.iter();
         peers
             .filter(move |peer| peer.here.as_ref().is_some_and(&is_meant))
@@ -175,8 +175,8 @@ impl Membership {
     /// What the candidate has to say: to one of the voters, or to all and the service.
     pub fn asking(&self, to: Option<NodeId>) -> Option<Asking> {
         let candidate = match self.election.candidate.as_ref()? {
-            Candidacy::Register(candidate) => candidate,
-            Candidacy::Service(wanted) => {
+            Campaign::Register(candidate) => candidate,
+            Campaign::Service(wanted) => {
                 let mut bytes = Vec::new();
                 put_config(&mut bytes, wanted);
                 let asking = Asking::Service(wanted.number, bytes.into());
@@ -235,7 +235,7 @@ impl Membership {
         who: AcceptorId,
         word: Arbitration,
     ) -> Answered {
-        let Some(Candidacy::Register(candidate)) = &mut self.election.candidate else {
+        let Some(Campaign::Register(candidate)) = &mut self.election.candidate else {
             return Answered::Waits;
         };
         if candidate.number() != number || who.node != node {
@@ -285,7 +285,7 @@ fn coordinator_of(
     around: &Around<'_>,
     config: &Config,
     (ring, acceptors): (&[Process], &[AcceptorId]),
-    why: Why,
+    why: CampaignReason,
 ) -> Option<Process> {
     let votes = |process: &Process| acceptors.iter().any(|who| who.node == process.node);
     if !why.lead && ring.contains(&config.coordinator) {

@@ -2,7 +2,7 @@
 
 use super::super::config::Arbiter;
 use super::super::context::Context;
-use super::super::lead::Leading;
+use super::super::lead::RoundCoordinator;
 use super::super::stream::Stream;
 use super::campaign::MOST_BEHIND;
 use super::election::doubled;
@@ -93,7 +93,7 @@ impl Membership {
         let is_behind = around.learning.learner.is_behind(MOST_BEHIND);
         let early = around.voter.is_early() && around.voter.is_well() && !is_behind;
         let early = early.then(|| self.election.known.after(later(patience.retry)));
-        let waits = around.leading.and_then(Leading::waits_since);
+        let waits = around.leading.and_then(RoundCoordinator::waits_since);
         let waits = waits.filter(|_| !mutants::on(Mutant::U54));
         let waits = waits.map(|since| since.max(self.election.known));
         let waits = waits.map(|since| since.after(later(patience.disk + patience.silence)));

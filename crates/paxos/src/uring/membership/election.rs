@@ -21,7 +21,7 @@ const MOST_LONGER: u32 = 3;
 
 /// What this process wants to follow.
 #[derive(Debug)]
-pub enum Candidacy {
+pub enum Campaign {
     /// The acceptors are asked.
     Register(Candidate<Arc<Config>>),
     /// The service is.
@@ -30,7 +30,7 @@ pub enum Candidacy {
 
 /// Why a process stands.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Why {
+pub struct CampaignReason {
     /// Whom it leaves out though there is a link.
     pub suspect: Option<Process>,
     /// The coordinator is to be another one.
@@ -42,8 +42,8 @@ pub struct Why {
 /// What a process knows of those around it.
 #[derive(Debug, Default)]
 pub struct Election {
-    pub(super) candidate: Option<Candidacy>,
-    pub(super) why: Why,
+    pub(super) candidate: Option<Campaign>,
+    pub(super) why: CampaignReason,
     /// It let another one coordinate when it wanted another coordinator last.
     pub(super) yielded: bool,
     /// When the candidate tries again.

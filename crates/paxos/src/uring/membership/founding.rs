@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::super::config::Arbiter;
 use super::super::peers::Peer;
-use super::{Around, Candidacy, Membership, sort};
+use super::{Around, Campaign, Membership, sort};
 use crate::{AcceptorId, Config};
 use rota_core::contract::NodeId;
 use rota_core::mutants::{self, Mutant};
@@ -58,7 +58,7 @@ impl Membership {
             }
             Arbiter::Service if self.election.candidate.is_none() => {
                 self.election.again = cx.now.after(settings.patience.retry);
-                self.election.candidate = Some(Candidacy::Service(first));
+                self.election.candidate = Some(Campaign::Service(first));
                 Some(Founding::Asks)
             }
             Arbiter::Service => None,

@@ -77,7 +77,7 @@ impl Peer {
         while let Some(about) = self.asked.pop_front() {
             match answer(about, self.base.is_some()) {
                 Some(Answer::Votes(word)) => return Some(word),
-                Some(Answer::Base(base)) => self.base = Some((0, base)),
+                Some(Answer::Snapshot(base)) => self.base = Some((0, base)),
                 None => {}
             }
         }

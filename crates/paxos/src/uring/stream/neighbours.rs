@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::super::successor::Successor;
-use super::super::word::{Follow, Head};
+use super::super::word::{Head, ResumeFrom};
 use super::Stream;
 use crate::Instance;
 use rota_core::contract::{Process, Session, Time};
@@ -22,7 +22,7 @@ pub enum Hail {
 
 /// Whether there is something to say to the successor that brings no values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum News {
+pub enum PendingControl {
     /// There is not.
     None,
     /// There is, since then. Whoever has something else to hand in does that before this time's timer, and so what comes together
@@ -50,7 +50,7 @@ impl Stream {
     }
 
     /// What to tell the predecessor now, and in which instances it is to bring the values.
-    pub fn follow(&mut self) -> (Follow, Vec<Instance>) {
+    pub fn follow(&mut self) -> (ResumeFrom, Vec<Instance>) {
         let mut lacks = self.lacks();
         lacks.extend(self.forgotten());
         // They are named again.
@@ -60,7 +60,7 @@ impl Stream {
         }
         self.epoch = self.epoch.wrapping_add(1);
         self.hail = Hail::Said;
-        let follow = Follow {
+        let follow = ResumeFrom {
             round: self.round,
             epoch: self.epoch,
             next: self.window.next(),
@@ -69,10 +69,10 @@ impl Stream {
     }
 
     /// The successor says what it has.
-    pub fn on_follow(
+    pub fn on_resume_from(
         &mut self,
         session: Session,
-        (follow, lacks): (Follow, Vec<Instance>),
+        (follow, lacks): (ResumeFrom, Vec<Instance>),
         acceptors: usize,
     ) {
         let sizes = (acceptors, self.ring.len());
@@ -89,7 +89,7 @@ impl Stream {
         }
     }
 
-    /// Whether a batch answers the last [`Follow`].
+    /// Whether a batch answers the last [`ResumeFrom`].
     pub fn is_current(&self, head: &Head) -> bool {
         let answers = head.epoch == self.epoch || mutants::on(Mutant::U19);
         head.round == self.round && answers && self.hail == Hail::Said
@@ -108,8 +108,8 @@ impl Stream {
         };
         let beat = self.session().map(|_| self.spoken.after(heartbeat));
         let news = match self.news {
-            News::Waits(since) => Some(since),
-            News::None | News::Due => None,
+            PendingControl::Waits(since) => Some(since),
+            PendingControl::None | PendingControl::Due => None,
         };
         hail.into_iter().chain(beat).chain(news).min()
     }
@@ -119,8 +119,8 @@ impl Stream {
         if matches!(self.hail, Hail::At(at) if at <= now) {
             self.hail = Hail::Due;
         }
-        if matches!(self.news, News::Waits(since) if since <= now) {
-            self.news = News::Due;
+        if matches!(self.news, PendingControl::Waits(since) if since <= now) {
+            self.news = PendingControl::Due;
         }
         if self.out.is_some() && self.spoken.after(heartbeat) <= now {
             self.spoken = now;

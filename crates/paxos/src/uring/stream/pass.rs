@@ -3,7 +3,7 @@
 use super::super::successor::Successor;
 use super::super::word::Head;
 use super::super::write::Writer;
-use super::{News, Stream};
+use super::{PendingControl, Stream};
 use crate::{Instance, Value};
 use rota_core::contract::{Pieces, Time};
 use rota_core::mutants::{self, Mutant};
@@ -21,7 +21,7 @@ impl Stream {
         };
         let begins = head.start > 0 && !out.told_start || head.complete && !out.told_complete;
         let brings = out.lacks.last().is_some_and(|last| *last >= out.at);
-        if begins || brings || self.news == News::Due {
+        if begins || brings || self.news == PendingControl::Due {
             return false;
         }
         let mut votes = out.told.iter().zip(voted).enumerate();
@@ -30,9 +30,9 @@ impl Stream {
         let has_proposals = goes_on && out.at < self.window.next();
         let has_values = self.through.unsent().is_some();
         self.news = match self.news {
-            _ if !has_votes && !has_proposals && !has_values => News::None,
-            News::Waits(since) => News::Waits(since),
-            News::None | News::Due => News::Waits(now),
+            _ if !has_votes && !has_proposals && !has_values => PendingControl::None,
+            PendingControl::Waits(since) => PendingControl::Waits(since),
+            PendingControl::None | PendingControl::Due => PendingControl::Waits(now),
         };
         true
     }

@@ -9,7 +9,7 @@ use super::super::context::Context;
 use super::super::found::Found;
 use super::super::membership::Membership;
 use super::Voter;
-use super::refill::Refill;
+use super::refill::LogRepair;
 use crate::{Config, Instance, Record, Round, Slot, Vote};
 use rota_core::contract::{LogId, PersistId, Time};
 use rota_core::mutants::{self, Mutant};
@@ -132,7 +132,7 @@ impl Voter {
         let (promised, floor) = (self.acceptor.promised(), self.acceptor.floor());
         self.disk.put_first(Record::Promised(promised));
         self.disk.put_first(Record::Floor(floor));
-        self.disk.refill = Some(Refill::new(has));
+        self.disk.refill = Some(LogRepair::new(has));
     }
 
     /// The log has all that this acceptor is, or was when the last of it was handed over. Whether it votes again: not for what

@@ -16,7 +16,7 @@ use rota_core::mutants::{self, Mutant};
 
 /// Up to where a log has been brought to what memory has.
 #[derive(Debug)]
-pub struct Refill {
+pub struct LogRepair {
     /// All votes before this one are in the log, or handed over.
     next: Instance,
     /// What was in the log when it was opened.
@@ -25,7 +25,7 @@ pub struct Refill {
     is_ending: bool,
 }
 
-impl Refill {
+impl LogRepair {
     /// From the first vote on, of a log with these.
     pub const fn new(has: BTreeMap<Instance, Vote>) -> Self {
         Self {

@@ -72,7 +72,7 @@ impl Disk {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Effect {
     Write(Record),
-    Base(Instance),
+    Snapshot(Instance),
     Config(Round),
     /// All before is durable, and the acceptor is told so.
     Told(Mark),

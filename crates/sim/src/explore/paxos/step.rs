@@ -221,7 +221,7 @@ impl State {
         self.checkpoint = self.checkpoint.max(base);
         let node = self.node(at);
         node.base = base;
-        node.queue.push(Effect::Base(base));
+        node.queue.push(Effect::Snapshot(base));
         node.acceptor.trim(base);
     }
 
@@ -267,7 +267,7 @@ impl State {
                         self.on_cast(at, &vote);
                     }
                 }
-                Effect::Base(base) => self.node(at).disk.base = base,
+                Effect::Snapshot(base) => self.node(at).disk.base = base,
                 Effect::Config(number) => self.node(at).disk.know(number),
                 Effect::Told(mark) if lives => self.node(at).acceptor.on_durable(mark),
                 Effect::Promise(promise, late) if lives => {

@@ -8,12 +8,12 @@ use rota_net::WakeFd;
 
 /// Wakes the ring's thread once for all that it has not taken yet.
 #[derive(Debug)]
-pub(super) struct Bell {
+pub(super) struct Waker {
     rung: AtomicBool,
     fd: WakeFd,
 }
 
-impl Bell {
+impl Waker {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
             rung: AtomicBool::new(false),
@@ -55,14 +55,14 @@ mod tests {
 
     #[test]
     fn however_often_it_is_rung_it_is_answered_once() {
-        let bell = Bell::new().unwrap();
-        assert!(!bell.answer());
-        bell.ring();
-        bell.ring();
-        assert!(bell.is_rung());
-        assert!(bell.answer());
-        assert!(!bell.is_rung() && !bell.answer());
-        bell.ring();
-        assert!(bell.answer());
+        let waker = Waker::new().unwrap();
+        assert!(!waker.answer());
+        waker.ring();
+        waker.ring();
+        assert!(waker.is_rung());
+        assert!(waker.answer());
+        assert!(!waker.is_rung() && !waker.answer());
+        waker.ring();
+        assert!(waker.answer());
     }
 }

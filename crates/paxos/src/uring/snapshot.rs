@@ -15,7 +15,7 @@ use rota_core::mutants::{self, Mutant};
 
 /// What follows from all instances before one of them: the same for all.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Base {
+pub struct Snapshot {
     /// The first instance that is not part of it.
     pub next: Instance,
     /// Which values have counted.
@@ -38,12 +38,12 @@ pub struct Open {
 
 /// A base as it is on the disk: of values only in which instances they are.
 #[derive(Clone, Default, Debug)]
-pub struct BaseRecord {
-    pub base: Base,
+pub struct SnapshotRecord {
+    pub base: Snapshot,
     pub open: Vec<(Process, Vec<Instance>)>,
 }
 
-impl Default for Base {
+impl Default for Snapshot {
     fn default() -> Self {
         Self {
             next: 1,
@@ -55,7 +55,7 @@ impl Default for Base {
     }
 }
 
-impl Base {
+impl Snapshot {
     /// What was decided next. Whether it counts.
     pub fn advance(&mut self, vote: &Vote) -> bool {
         self.next = vote.end();
@@ -167,9 +167,9 @@ impl Base {
     }
 }
 
-impl BaseRecord {
+impl SnapshotRecord {
     /// With the values that votes have; messages of which any is missing are forgotten.
-    pub fn with_values(self, votes: &[Vote]) -> Base {
+    pub fn with_values(self, votes: &[Vote]) -> Snapshot {
         let Self { mut base, open } = self;
         let before = votes.iter().filter(|vote| vote.first < base.next);
         let before: BTreeMap<Instance, &Value> =

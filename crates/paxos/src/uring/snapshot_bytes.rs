@@ -6,14 +6,14 @@ use bytes::Bytes;
 
 use super::accounts::Table;
 use super::accounts_bytes::put_accounts;
-use super::base::{Base, BaseRecord, Open};
 use super::codec::{Source, put_list, put_maybe};
+use super::snapshot::{Open, Snapshot, SnapshotRecord};
 use crate::{Instance, Proposers};
 use rota_core::bytes::put_process;
 use rota_core::contract::{Incarnation, Process};
 use rota_core::mutants::{self, Mutant};
 
-impl Base {
+impl Snapshot {
     /// As bytes, with the values of messages that go on behind it.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -29,7 +29,7 @@ impl Base {
 
 impl Source {
     /// What a base has beside the messages that go on behind it.
-    fn base_head(&mut self) -> Option<Base> {
+    fn base_head(&mut self) -> Option<Snapshot> {
         let (next, named) = (self.number()?, self.number()?);
         let lives = self.list(|source| {
             let process = source.process()?;
@@ -44,7 +44,7 @@ impl Source {
             let first = source.number().filter(|first| (1..next).contains(first))?;
             Some((first, source.members()?.into()))
         })?;
-        (next > 0).then_some(Base {
+        (next > 0).then_some(Snapshot {
             next,
             table: Proposers::restore(named, lives),
             view,
@@ -83,7 +83,7 @@ impl Source {
     }
 
     /// A base as it is told, with all values.
-    pub fn base(&mut self) -> Option<Base> {
+    pub fn base(&mut self) -> Option<Snapshot> {
         let base = self.base_head()?;
         let open = self.open(base.next, |source, at| {
             let len = usize::try_from(source.u32()?).ok()?;
@@ -95,7 +95,7 @@ impl Source {
             .map(|(process, values)| (process, Open { values }));
         let open = open.collect();
         let accounts = self.accounts_or_none()?;
-        self.is_over().then_some(Base {
+        self.is_over().then_some(Snapshot {
             open,
             accounts,
             ..base
@@ -103,15 +103,15 @@ impl Source {
     }
 
     /// A base as it is on the disk.
-    pub fn base_record(&mut self) -> Option<BaseRecord> {
+    pub fn base_record(&mut self) -> Option<SnapshotRecord> {
         let mut base = self.base_head()?;
         let open = self.open(base.next, |_, at| Some(at))?;
         base.accounts = self.accounts_or_none()?;
-        Some(BaseRecord { base, open })
+        Some(SnapshotRecord { base, open })
     }
 }
 
-fn put_base_head(out: &mut Vec<u8>, base: &Base) {
+fn put_base_head(out: &mut Vec<u8>, base: &Snapshot) {
     out.extend(base.next.to_le_bytes());
     out.extend(base.table.named().to_le_bytes());
     let lives: Vec<_> = base.table.lives().collect();
@@ -127,7 +127,7 @@ fn put_base_head(out: &mut Vec<u8>, base: &Base) {
     });
 }
 
-fn put_open(out: &mut Vec<u8>, base: &Base, put: impl Fn(&mut Vec<u8>, &Bytes)) {
+fn put_open(out: &mut Vec<u8>, base: &Snapshot, put: impl Fn(&mut Vec<u8>, &Bytes)) {
     let open: Vec<_> = base.open.iter().collect();
     put_list(out, &open, |out, (process, open)| {
         put_process(out, **process);
@@ -143,7 +143,7 @@ fn put_open(out: &mut Vec<u8>, base: &Base, put: impl Fn(&mut Vec<u8>, &Bytes)) 
 }
 
 /// A base as it is told, with all values.
-pub fn put_base(out: &mut Vec<u8>, base: &Base) {
+pub fn put_base(out: &mut Vec<u8>, base: &Snapshot) {
     put_base_head(out, base);
     put_open(out, base, |out, value| {
         out.extend((value.len() as u32).to_le_bytes());
@@ -152,7 +152,7 @@ pub fn put_base(out: &mut Vec<u8>, base: &Base) {
 }
 
 /// A base as it is on the disk.
-pub fn put_base_record(out: &mut Vec<u8>, base: &Base) {
+pub fn put_base_record(out: &mut Vec<u8>, base: &Snapshot) {
     put_base_head(out, base);
     put_open(out, base, |_, _| {});
 }
