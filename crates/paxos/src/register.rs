@@ -221,3 +221,45 @@ impl<T: Clone> Candidate<T> {
         None
     }
 }
+
+impl<T: Clone> Register<T> {
+    /// Its invariants.
+    pub fn check(&self) {
+        for (number, slot) in &self.slots {
+            assert!(
+                *number > self.known,
+                "nothing is remembered of what is known"
+            );
+            let accepted = slot.accepted.as_ref().map(|(ballot, _)| *ballot);
+            assert!(
+                accepted <= slot.promised,
+                "what was accepted is not above what was promised"
+            );
+        }
+    }
+}
+
+impl<T: Clone> Candidate<T> {
+    /// Its invariants.
+    pub fn check(&self) {
+        let majority = self.voters.len() / 2 + 1;
+        let (answered, is_decided_by) = match &self.phase {
+            Phase::One { promised, best } => {
+                assert!(
+                    best.is_none() || !promised.is_empty(),
+                    "what was accepted came with a promise"
+                );
+                (promised, majority)
+            }
+            Phase::Two { accepted, .. } => (accepted, self.voters.len() + 1),
+        };
+        assert!(
+            answered.iter().all(|who| self.voters.contains(who)),
+            "only voters are counted"
+        );
+        assert!(
+            answered.len() < is_decided_by,
+            "phase 1 ends with a majority"
+        );
+    }
+}

@@ -146,6 +146,15 @@ const fn whole(counter: u64, payload: Bytes) -> Unpacked {
     }
 }
 
+impl DeliveryState {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(self.position > 0, "positions begin with one");
+        self.watermarks.check();
+        self.delivered_before.check();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;

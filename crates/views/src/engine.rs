@@ -348,6 +348,10 @@ impl<P, E> ViewEngine<P, E> {
     /// Its invariants.
     pub(super) fn check(&self) {
         self.backlog.check();
+        self.memory.check();
+        if let Phase::Changing(exchange) = &self.phase {
+            exchange.check();
+        }
         if let Phase::Operating(view) = &self.phase {
             assert!(view.me < view.members.len(), "this process is in its view");
             assert_eq!(Some(view.members[view.me]), self.me, "at its place");

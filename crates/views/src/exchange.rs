@@ -210,3 +210,34 @@ impl Exchange {
             .collect()
     }
 }
+
+impl Exchange {
+    /// Its invariants.
+    pub fn check(&self) {
+        let count = self.members.len();
+        assert!(
+            self.me < count && self.members.is_sorted(),
+            "this process is among the members, which are sorted"
+        );
+        let of_each = [self.told.len(), self.parts.len(), self.ended.len()];
+        assert!(
+            of_each.into_iter().all(|len| len == count),
+            "each member has its own"
+        );
+        assert!(
+            self.parts.iter().all(|parts| parts.len() <= MOST_IN_PARTS),
+            "what comes in parts is bounded"
+        );
+        let has_told = self.told.iter().all(Option::is_some);
+        match &self.step {
+            Step::Silent => assert!(self.unsent.is_empty(), "nothing was said yet"),
+            Step::Told | Step::Done => {}
+            Step::Forgotten => assert!(has_told, "all have told"),
+            Step::Sending(outcome) => {
+                assert!(has_told, "all have told");
+                assert_eq!(outcome.to_send.len(), count, "each has its part to send");
+                outcome.check();
+            }
+        }
+    }
+}

@@ -253,6 +253,32 @@ impl ViewHistory {
     }
 }
 
+impl ViewHistory {
+    /// Its invariants.
+    pub fn check(&self) {
+        let installed = self.installed.as_ref();
+        let rings = installed.map(|ended| ended.ring).into_iter();
+        let rings: Vec<RingId> = rings
+            .chain(self.tentative.iter().map(|next| next.ring))
+            .collect();
+        assert!(
+            rings.windows(2).all(|pair| pair[0] < pair[1]),
+            "a view that may have been installed is behind the one that was"
+        );
+        if let Some(ended) = installed {
+            assert!(
+                ended.frozen.delivered.len() <= ended.members.len(),
+                "only members have delivered"
+            );
+        }
+        self.account.check();
+        for next in &self.tentative {
+            assert!(!next.members.is_empty(), "a view has members");
+            next.stretch.account.check();
+        }
+    }
+}
+
 /// The order of the data path, in which each sender's packets take the places of that sender by ascending
 /// number: a place may be known only to one who does not hold the packet, and then it counts as unknown.
 fn arrange<P: DataPath>(order: &mut Vec<Held>) {

@@ -182,3 +182,26 @@ fn to_send(
     }
     to_send
 }
+
+impl Outcome {
+    /// Its invariants.
+    pub fn check(&self) {
+        let senders = self.last.as_ref().map_or(0, |(_, members)| members.len());
+        assert!(
+            self.forced
+                .keys()
+                .all(|id| usize::from(id.sender) < senders),
+            "what is forced was sent in the last view"
+        );
+        assert!(
+            self.to_send
+                .iter()
+                .flatten()
+                .all(|id| self.forced.contains_key(id)),
+            "only what is forced is sent again"
+        );
+        let sent: usize = self.to_send.iter().map(Vec::len).sum();
+        assert!(sent <= self.forced.len(), "each is sent by one");
+        assert!(self.position > 0, "positions begin with one");
+    }
+}

@@ -46,3 +46,13 @@ impl Watermarks {
         })
     }
 }
+
+impl Watermarks {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(
+            self.0.values().all(|(_, counter)| *counter > 0),
+            "nothing delivered has no watermark"
+        );
+    }
+}

@@ -9,6 +9,7 @@ use crate::contract::{
     Class, Delivery, Engine, Input, Message, NodeId, Output, PersistId, Process, RingId, Seq,
     Service, Status, SubmitError, Time, TimerReason,
 };
+use crate::invariants;
 use alloc::vec::Vec;
 
 /// Nanoseconds after which something is written again that could not be.
@@ -250,6 +251,9 @@ impl<E: Engine> Engine for Primary<E> {
         }
         self.watch_hold();
         self.work();
+        if invariants::are_checked() {
+            self.voting.check();
+        }
     }
 
     fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {

@@ -109,3 +109,33 @@ impl Knowledge {
         may_be_last.all(|session| self.carried.contains(&session.ring))
     }
 }
+
+impl Session {
+    /// Its invariants.
+    fn check(&self) {
+        let pairs = self.members.windows(2);
+        assert!(!self.members.is_empty(), "a primary has members");
+        assert!(
+            pairs.into_iter().all(|pair| pair[0] < pair[1]),
+            "members of a primary are sorted, each once"
+        );
+    }
+}
+
+impl Knowledge {
+    /// Its invariants.
+    pub fn check(&self) {
+        let mut attempts = self.attempts.windows(2);
+        assert!(
+            attempts.all(|pair| pair[0].ring < pair[1].ring),
+            "attempts are in order, each once"
+        );
+        let sessions = || self.last.iter().chain(&self.attempts);
+        sessions().for_each(Session::check);
+        let is_known = |ring: &RingId| sessions().any(|session| session.ring == *ring);
+        assert!(
+            self.carried.iter().all(is_known),
+            "only the last primary and attempts are carried on"
+        );
+    }
+}

@@ -318,3 +318,61 @@ impl Voting {
         })
     }
 }
+
+impl Voting {
+    /// Its invariants.
+    pub fn check(&self) {
+        self.known.check();
+        assert!(self.durable <= self.version, "what is durable was known");
+        assert!(
+            self.writing
+                .is_none_or(|of| of > self.durable && of <= self.version),
+            "what is written is known and not durable"
+        );
+        let round = self.round.as_ref();
+        assert!(
+            self.report.is_none_or(
+                |ring| round.is_some_and(|round| round.regular && round.this.ring == ring)
+            ),
+            "the configuration that is reported is the current one"
+        );
+        if let Some(round) = round {
+            round.check(self.version);
+        }
+    }
+}
+
+impl Round {
+    fn check(&self, version: u64) {
+        let is_member = |process: &Process| self.members.contains(process);
+        assert!(
+            self.told.keys().all(is_member) && self.attempted.iter().all(is_member),
+            "only members vote"
+        );
+        assert_eq!(
+            self.this.members.len(),
+            self.members.len(),
+            "a node is in a configuration once"
+        );
+        if let Step::Attempting(of) | Step::Formed(of) = self.step {
+            assert!(of <= version, "what a step waits for is known");
+        }
+        if matches!(
+            self.step,
+            Step::Attempting(_) | Step::Attempted | Step::Formed(_)
+        ) {
+            assert_eq!(
+                self.told.len(),
+                self.members.len(),
+                "all have told before one attempts"
+            );
+        }
+        if matches!(self.step, Step::Formed(_)) {
+            assert_eq!(
+                self.attempted.len(),
+                self.members.len(),
+                "all have attempted before one forms"
+            );
+        }
+    }
+}

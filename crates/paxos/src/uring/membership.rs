@@ -320,6 +320,15 @@ impl Membership {
             !self.foreign.contains(&cx.me),
             "no process is foreign to itself"
         );
+        self.register.check();
+        if let Some(Campaign::Register(candidate)) = &self.election.candidate {
+            candidate.check();
+            assert_eq!(
+                candidate.number(),
+                self.number() + 1,
+                "the next configuration is stood for"
+            );
+        }
         if let Some(config) = &self.config {
             assert!(
                 config.number > 0 && config.founded > 0,
