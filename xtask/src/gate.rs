@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use crate::workspace::{Workspace, output_of};
-use crate::{commits, failures, header, hygiene, purity, ratchet, rules, simulate};
+use crate::{commits, failures, header, hygiene, licences, purity, ratchet, rules, simulate};
 
 /// What a check found: a remark for its line when it passed, the whole complaint when it failed.
 pub type Verdict = Result<String, String>;
@@ -26,6 +26,7 @@ const CHECKS: &[Check] = &[
     ("rules", rules::check),
     ("mutants", rules::mutants),
     ("hygiene", hygiene::check),
+    ("licences", licences::check),
     ("commits", commits::check),
 ];
 

@@ -9,6 +9,7 @@ mod gate;
 mod header;
 mod hygiene;
 mod install;
+mod licences;
 mod purity;
 mod python;
 mod ratchet;
