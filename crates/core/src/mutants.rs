@@ -28,12 +28,13 @@ pub enum Mutant {
     U56, U57, U58, U59, U60, U61, U62, U63, U64, U65, U66, U67, U68, U69, U70,
     U71, U72, U73, U74, U75, U76, U77, U78, U79, U80, U81, U82, U83, U84, U85, U86, U87, U88, U89, U90, U91, U92, U93, U94, U95, U96, U97, U98, U99, U100, U101, U102, U103, U104, U105, U106, U107,
     U108, U109, U110, U111, U112, U113, U114, U115, U116, U117, U118, U119, U120, U121, U122,
+    A01, A02, A03, A04, A05, A06, A07, A08, A09, A10,
 }
 
 impl Mutant {
     /// All of them.
     #[rustfmt::skip]
-    pub const ALL: [Self; 295] = [
+    pub const ALL: [Self; 305] = [
         Self::M01, Self::M02, Self::M03, Self::M04, Self::M05, Self::M06, Self::M07, Self::M08,
         Self::M09, Self::M10, Self::M11, Self::M12, Self::M13, Self::M14, Self::M15, Self::M16,
         Self::M17, Self::M18, Self::M19, Self::M20, Self::M21, Self::M22, Self::M23, Self::M24,
@@ -65,6 +66,7 @@ impl Mutant {
         Self::U71, Self::U72, Self::U73, Self::U74, Self::U75, Self::U76, Self::U77, Self::U78, Self::U79, Self::U80, Self::U81, Self::U82, Self::U83, Self::U84, Self::U85, Self::U86, Self::U87, Self::U88,
         Self::U89, Self::U90, Self::U91, Self::U92, Self::U93, Self::U94, Self::U95, Self::U96, Self::U97, Self::U98, Self::U99, Self::U100, Self::U101, Self::U102, Self::U103, Self::U104, Self::U105, Self::U106, Self::U107,
         Self::U108, Self::U109, Self::U110, Self::U111, Self::U112, Self::U113, Self::U114, Self::U115, Self::U116, Self::U117, Self::U118, Self::U119, Self::U120, Self::U121, Self::U122,
+        Self::A01, Self::A02, Self::A03, Self::A04, Self::A05, Self::A06, Self::A07, Self::A08, Self::A09, Self::A10,
     ];
 }
 
@@ -104,9 +106,22 @@ impl Switch {
 
 #[cfg(feature = "mutants")]
 mod switch {
+    use core::sync::atomic::{AtomicBool, Ordering};
+
     use super::{Mutant, Switch};
 
     static ON: Switch = Switch::off();
+    static CHECKS: AtomicBool = AtomicBool::new(false);
+
+    /// Machines check themselves though one is on: to show what their invariants find.
+    pub fn keep_checks(keep: bool) {
+        CHECKS.store(keep, Ordering::Relaxed);
+    }
+
+    /// Whether they do.
+    pub fn keeps_checks() -> bool {
+        CHECKS.load(Ordering::Relaxed)
+    }
 
     /// Breaks the protocol in one way, or, with `None`, mends it.
     pub fn set(mutant: Option<Mutant>) {
@@ -126,7 +141,14 @@ mod switch {
 }
 
 #[cfg(feature = "mutants")]
-pub use switch::{any, on, set};
+pub use switch::{any, keep_checks, keeps_checks, on, set};
+
+/// Whether machines check themselves though one is on: none is, in this build.
+#[cfg(not(feature = "mutants"))]
+#[inline]
+pub const fn keeps_checks() -> bool {
+    false
+}
 
 /// Whether any is switched on: never, in this build.
 #[cfg(not(feature = "mutants"))]

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use super::value::ValueId;
 use rota_core::contract::Process;
 use rota_core::invariants::FEW;
+use rota_core::mutants::{self, Mutant};
 
 /// The machine.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -34,7 +35,7 @@ impl Proposer {
 
     /// A value to propose: its counter.
     pub fn submit(&mut self, frame: Bytes) -> u64 {
-        self.bytes += frame.len();
+        self.bytes += frame.len() + usize::from(mutants::on(Mutant::A06));
         self.waiting.push_back(frame);
         self.delivered + self.waiting.len() as u64
     }

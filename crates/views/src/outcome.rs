@@ -175,8 +175,13 @@ fn to_send(
         let lacking = each.any(|(standing, held)| {
             standing.is_some_and(|one| is_left(one, *id)) && !held.contains(id)
         });
-        let holder = held.iter().position(|held| held.contains(id));
-        if let (true, Some(holder)) = (lacking, holder) {
+        let holders = (0..held.len()).filter(|at| held[*at].contains(id));
+        let senders = if mutants::on(Mutant::A04) {
+            held.len()
+        } else {
+            1
+        };
+        for holder in holders.take(senders).filter(|_| lacking) {
             to_send[holder].push(*id);
         }
     }

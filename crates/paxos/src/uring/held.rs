@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use super::word::Proposal;
 use crate::{Instance, ValueId};
 use rota_core::invariants::FEW;
+use rota_core::mutants::{self, Mutant};
 
 /// What waits.
 #[derive(Debug, Default)]
@@ -45,7 +46,7 @@ impl BlockedProposals {
         if self.items.len() >= super::MOST_KEPT || bytes > most_bytes {
             return false;
         }
-        self.bytes = bytes;
+        self.bytes = bytes + usize::from(mutants::on(Mutant::A09));
         self.items.push_back((at, proposal));
         true
     }

@@ -6,6 +6,7 @@ use super::codec::vote_bytes;
 use crate::{Instance, Value, Vote};
 use rota_core::contract::Process;
 use rota_core::invariants::FEW;
+use rota_core::mutants::{self, Mutant};
 
 /// A proposal.
 #[derive(Clone, Debug)]
@@ -77,7 +78,7 @@ impl Window {
     /// The next proposal.
     pub fn push(&mut self, vote: Vote, whole: bool) {
         self.next = vote.end();
-        self.bytes += vote_bytes(&vote);
+        self.bytes += vote_bytes(&vote) + usize::from(mutants::on(Mutant::A05));
         if let Value::Packet { id, frame } = &vote.value {
             *self.ahead.entry(id.process).or_insert(0) += frame.len();
         }

@@ -3,6 +3,7 @@
 //! For each mutant, seeds are run until one violates a property of the kind that the mutant's mistake
 //! breaks: a panic, or some other property that happens to be hit first, does not count.
 
+mod assertions;
 mod groups;
 mod table;
 mod views;
@@ -28,6 +29,19 @@ struct Killed {
     after: Duration,
 }
 
+impl Killed {
+    fn say(&self, known: &Known) {
+        println!(
+            "{:<7} {:<10} {:>8} {:>8.1}  {}",
+            known.mutant.to_string(),
+            self.property,
+            self.seed,
+            self.after.as_secs_f64(),
+            known.what
+        );
+    }
+}
+
 fn main() -> ExitCode {
     let only: Vec<String> = std::env::args().skip(1).collect();
     let wanted = |known: &Known| only.is_empty() || only.contains(&known.mutant.to_string());
@@ -45,14 +59,7 @@ fn main() -> ExitCode {
         match kill(known, engines) {
             Some(killed) => {
                 times.push(killed.after);
-                println!(
-                    "{:<7} {:<10} {:>8} {:>8.1}  {}",
-                    known.mutant.to_string(),
-                    killed.property,
-                    killed.seed,
-                    killed.after.as_secs_f64(),
-                    known.what
-                );
+                killed.say(known);
             }
             None => {
                 alive += 1;
@@ -60,6 +67,9 @@ fn main() -> ExitCode {
             }
         }
     }
+    let (mut found, missed) = assertions::run(&only);
+    times.append(&mut found);
+    alive += missed;
     times.sort_unstable();
     let seconds = |time: Option<&Duration>| time.map_or(0.0, Duration::as_secs_f64);
     println!(

@@ -1,0 +1,90 @@
+//! Changes that no property notices, since all that is promised still holds: memory that is not given back, a sum that is wrong, a packet that is sent
+//! twice. An invariant of the machine finds each.
+
+use std::time::{Duration, Instant};
+
+use rota_core::mutants::Mutant;
+use rota_core::mutants::Mutant::*;
+use rota_core::mutants::{keep_checks, set};
+use rota_sim::campaign::{EngineName, Options, run_plan};
+use rota_sim::observe::Finding;
+
+/// So many seeds are run until one shows it.
+const SEEDS: u64 = 200;
+/// So many show that nothing else does.
+const QUIET: u64 = 5;
+
+/// A change, where it is, what the invariant says, and what the change does.
+type Row = (Mutant, EngineName, &'static str, &'static str);
+
+#[rustfmt::skip]
+const TABLE: &[Row] = &[
+    (A01, EngineName::FastCast, "has no watermark", "nothing delivered has a watermark"),
+    (A02, EngineName::FastCast, "are carried on", "what is carried on is never forgotten"),
+    (A03, EngineName::URingPaxos, "of what is known", "a register remembers what is known"),
+    (A04, EngineName::FastCast, "is sent by one", "all who hold what somebody lacks send it"),
+    (A05, EngineName::URingPaxos, "bytes are counted", "a window counts too much"),
+    (A06, EngineName::URingPaxos, "bytes are counted", "a proposer counts too much"),
+    (A07, EngineName::URingPaxos, "bytes are counted", "a delivery queue counts too much"),
+    (A08, EngineName::URingPaxos, "under way is counted", "a disk's requests count too much"),
+    (A09, EngineName::RingPaxos, "bytes are counted", "proposals without their values count too much"),
+    (A10, EngineName::Lcr, "on its way is counted", "a member of LCR counts too much"),
+];
+
+/// Makes all changes, or these: how long it took to find each, and how many were not found.
+pub fn run(only: &[String]) -> (Vec<Duration>, usize) {
+    let is_wanted = |row: &&Row| only.is_empty() || only.contains(&row.0.to_string());
+    let (mut times, mut missed) = (Vec::new(), 0);
+    for row in TABLE.iter().filter(is_wanted) {
+        let (mutant, what) = (row.0.to_string(), row.3);
+        let started = Instant::now();
+        match kill(row) {
+            Ok(seed) => {
+                times.push(started.elapsed());
+                let seconds = started.elapsed().as_secs_f64();
+                println!("{mutant:<7} invariant  {seed:>8} {seconds:>8.1}  {what}");
+            }
+            Err(why) => {
+                missed += 1;
+                println!("{mutant:<7} SURVIVED  {what}: {why}");
+            }
+        }
+    }
+    (times, missed)
+}
+
+/// The first seed that shows it, unless something else does as well, or nothing.
+fn kill(&(mutant, engine, says, _): &Row) -> Result<u64, String> {
+    set(Some(mutant));
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let judged = judge(engine, says);
+    std::panic::set_hook(hook);
+    keep_checks(false);
+    set(None);
+    judged
+}
+
+fn judge(engine: EngineName, says: &str) -> Result<u64, String> {
+    keep_checks(true);
+    let shows = |seed: &u64| {
+        finding(engine, *seed)
+            .is_some_and(|found| found.property == "panic" && found.detail.contains(says))
+    };
+    let seed = (0..SEEDS).find(shows).ok_or("no seed shows it")?;
+    keep_checks(false);
+    for quiet in (0..QUIET).chain([seed]) {
+        if let Some(found) = finding(engine, quiet) {
+            return Err(format!(
+                "{} finds it, too: {}",
+                found.property, found.detail
+            ));
+        }
+    }
+    Ok(seed)
+}
+
+fn finding(engine: EngineName, seed: u64) -> Option<Finding> {
+    let options = Options::new(engine, 0..u64::MAX);
+    run_plan(&options, &options.plan(seed), None).finding
+}
