@@ -1,6 +1,6 @@
 //! What a run comes to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rota_core::contract::Engine;
 
@@ -102,6 +102,8 @@ pub struct Tally {
     pub coverage: Coverage,
     /// How often what came to whom in which state.
     pub cells: Cells,
+    /// What engines said, at their end, that an operator should know.
+    pub notes: BTreeSet<String>,
 }
 
 impl Tally {
@@ -275,7 +277,9 @@ impl<S: System> World<'_, S> {
         let Some(life) = &self.hosts[at].life else {
             return;
         };
-        let counters = life.engine.status().counters;
+        let status = life.engine.status();
+        let counters = status.counters;
+        self.tally.notes.extend(status.notes);
         self.look_at_counters(&counters);
         let senseless = counters.get("groups_malformed").copied();
         for (name, count) in counters {
