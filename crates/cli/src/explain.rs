@@ -72,6 +72,18 @@ impl Seen {
         let sum = after.sum_us.saturating_sub(before.sum_us);
         (count, sum as f64 / count.max(1) as f64)
     }
+
+    /// How many rotations took longer than so many microseconds, as far as the bounds of the daemon's histogram tell.
+    pub fn rotations_beyond(&self, micros: u64) -> u64 {
+        let (before, after) = (&self.before.token.rotation, &self.after.token.rotation);
+        let grown = after.buckets.iter().enumerate().map(|(at, count)| {
+            let before = before.buckets.get(at).copied().unwrap_or(0);
+            (at, count.saturating_sub(before))
+        });
+        let is_beyond = |at: usize| at > 0 && 1_u64 << (at - 1).min(63) >= micros;
+        let beyond = grown.filter(|(at, _)| is_beyond(*at));
+        beyond.map(|(_, count)| count).sum()
+    }
 }
 
 /// The same without daemons that were asked at two places.

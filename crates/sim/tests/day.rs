@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rota_core::contract::Service;
 use rota_ring::Protocol;
 use rota_sim::campaign::{EngineName, Options, run_plan};
-use rota_sim::plan::{Plan, Power, SECONDS};
+use rota_sim::plan::{MICROS, Plan, Power, SECONDS};
 use rota_sim::world::Tally;
 
 /// Seconds in which a ring, a view or a round begins.
@@ -51,6 +51,13 @@ fn day(engine: EngineName, seconds: u64) -> Tally {
     }
     if engine.has_votes() {
         plan.set_uring(Power::Lasts, engine == EngineName::RingPaxos);
+    }
+    // What is drawn for worlds of faults may be ill.
+    if let Some(links) = &mut plan.links {
+        links.breaks = 0;
+    }
+    if let Some(disks) = &mut plan.disks {
+        (disks.latency, disks.slow) = ((100 * MICROS, 500 * MICROS), 0);
     }
     plan.horizon = seconds * SECONDS;
     for host in &mut plan.hosts {

@@ -141,6 +141,8 @@ fn a_token_that_nobody_keeps_and_that_takes_long_is_on_slow_links() {
     let mut seen = well();
     for one in &mut seen {
         one.after.token.rotation.count = 50;
+        // Up to 16,384 and 32,768 us.
+        one.after.token.rotation.buckets = [vec![0; 14], vec![20, 30]].concat();
         one.after.token.held.count = 50;
         one.after.token.held.sum_us = 2_500;
         one.after.token.waited_us = 500;
@@ -149,6 +151,19 @@ fn a_token_that_nobody_keeps_and_that_takes_long_is_on_slow_links() {
         &seen,
         "the token takes 19.0 ms to go round, and no node keeps it: the links are slow",
     );
+    // One in ten that was very late is no slow link, and neither is one of two.
+    let mut late = seen.clone();
+    for one in &mut late {
+        one.after.token.rotation.buckets = [vec![0; 7], vec![45], vec![0; 10], vec![5]].concat();
+    }
+    assert!(explain(&late).iter().all(|finding| !finding.wrong));
+    let mut few = seen.clone();
+    for one in &mut few {
+        one.after.token.rotation.count = 2;
+        one.after.token.rotation.sum_us = 38_000;
+        one.after.token.rotation.buckets = [vec![0; 14], vec![1, 1]].concat();
+    }
+    assert!(explain(&few).iter().all(|finding| !finding.wrong));
     seen.pop();
     let text = only(
         &seen,

@@ -10,6 +10,10 @@ const TIMES_OTHERS: f64 = 3.0;
 const CROWDED: f64 = 0.6;
 /// A rotation that takes longer than so many microseconds is worth a word.
 const SLOW_ROTATION: f64 = 10_000.0;
+/// The bound of the histogram below that, in microseconds.
+const SLOW_BOUND: u64 = 8192;
+/// Of fewer rotations than these nothing is said: one late wake-up of a host makes one of them slow.
+const FEW_ROTATIONS: u64 = 5;
 
 /// How a node had the token during the interval.
 struct Hold {
@@ -108,12 +112,12 @@ fn slow_node(hold: &Hold, holds: &[Hold]) -> Finding {
 
 /// The token is away for long, and nobody keeps it.
 fn slow_links(seen: &[Seen], holds: &[Hold]) -> Option<Finding> {
-    let (count, micros) = seen
-        .iter()
-        .map(Seen::rotations)
-        .max_by_key(|(count, _)| *count)?;
+    let most = seen.iter().max_by_key(|one| one.rotations().0)?;
+    let (count, micros) = most.rotations();
     let known: f64 = holds.iter().map(|hold| hold.share).sum();
-    if count == 0 || micros < SLOW_ROTATION || known > 0.5 {
+    // A few that are very late make a mean slow, and no link.
+    let are_most = 2 * most.rotations_beyond(SLOW_BOUND) > count;
+    if count < FEW_ROTATIONS || micros < SLOW_ROTATION || !are_most || known > 0.5 {
         return None;
     }
     let asked: Vec<u16> = holds.iter().map(|hold| hold.node).collect();

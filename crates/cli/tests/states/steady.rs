@@ -84,8 +84,14 @@ fn is_true_of_this_host(line: &str) -> bool {
     is_slow && is_crowded()
 }
 
-/// Whether more wants to run than there are processors, as a mean of the last minute.
+/// Whether more wants to run than there are processors: as a mean of the last minute, or somebody has waited for one for half of the last ten seconds.
 fn is_crowded() -> bool {
+    let pressure = std::fs::read_to_string("/proc/pressure/cpu").unwrap_or_default();
+    let waited = pressure.split("avg10=").nth(1);
+    let waited = waited.and_then(|rest| rest.split(' ').next()?.parse().ok());
+    if waited.is_some_and(|waited: f64| waited > 50.0) {
+        return true;
+    }
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().and_then(|load| load.parse().ok());
     let processors = std::thread::available_parallelism().map_or(1, usize::from);

@@ -33,7 +33,7 @@ pub use tally::{Outcome, Tally};
 
 use crate::groups::Layer;
 use crate::observe::{Finding, NoProbe, Observer, Probe, TraceHash};
-use crate::plan::{HostPlan, Matrix, Plan};
+use crate::plan::{HostPlan, MILLIS, Matrix, Plan};
 use crate::rng::Rng;
 use cells::CellCounts;
 use disk::Disk;
@@ -241,13 +241,15 @@ impl<'a, S: System> World<'a, S> {
         if let Some(links) = &mut self.links {
             links.begin(&mut self.queue);
         }
+        // A long run has ten for each millisecond.
+        let most = EVENTS.max(plan.horizon / MILLIS * 10);
         while self.finding.is_none() && self.phase != Phase::Over {
             let Some((time, what)) = self.queue.pop() else {
                 break;
             };
             self.now = time;
             self.tally.events += 1;
-            if self.tally.events > EVENTS {
+            if self.tally.events > most {
                 self.found("progress", "the run does not come to an end");
             }
             self.happen(what);
