@@ -12,6 +12,7 @@ mod watcher;
 
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -44,11 +45,11 @@ fn nothing_well_is_called_ill() {
     let _one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let seconds = std::env::var("ROTA_SECONDS").map(|seconds| seconds.parse().expect("a number"));
     let time = Duration::from_secs(seconds.unwrap_or(8));
-    let bed = bed(EngineName::ALL.len());
+    let (bed, failed) = (bed(EngineName::ALL.len()), AtomicBool::new(false));
     thread::scope(|scope| {
         for (index, engine) in EngineName::ALL.into_iter().enumerate() {
-            let bed = &bed;
-            scope.spawn(move || steady::watch(&Cluster::start(bed, index, engine), time));
+            let (bed, failed) = (&bed, &failed);
+            scope.spawn(move || steady::watch(&Cluster::start(bed, index, engine), time, failed));
         }
     });
 }
