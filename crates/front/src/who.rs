@@ -1,4 +1,4 @@
-//! Who a client is, and what it may do.
+//! The identity of a client, and its permissions.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use crate::access::{User, Users};
 use crate::command::{Entry, error, syntax};
 use crate::session::{self, Identity};
 
-/// What somebody has said of itself.
+/// The result of `HELLO` or `AUTH`.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Hello {
-    /// This is told.
+    /// The reply is known.
     Reply(Reply),
-    /// It has said who it is: user and password. What is told if that holds.
+    /// The client names a user and a password; the reply if they are right.
     Login(Bytes, Bytes, Reply),
 }
 
-/// See the module's page.
+/// The identity of a client, with its user.
 #[derive(Debug)]
 pub struct Who {
-    /// What it calls itself.
+    /// The client's description of itself.
     pub identity: Identity,
-    /// Before it said who it is, which has to be proved.
+    /// The identity before the last `HELLO`, for the case that its login fails.
     before: Option<Identity>,
     is_open: bool,
     has_logged_in: bool,
-    /// What it may do; none: everything.
+    /// The user whose permissions the client has; none: it may do everything.
     user: Option<Arc<User>>,
 }
 
 impl Who {
-    /// A client with this number. `is_open`: nobody has to say who it is.
+    /// A client with this number. `is_open`: no client has to prove who it is.
     pub fn new(id: u64, is_open: bool) -> Self {
         Self {
             identity: Identity {
@@ -46,29 +46,30 @@ impl Who {
         }
     }
 
-    /// Which protocol it speaks.
+    /// The protocol that it speaks.
     pub const fn version(&self) -> Version {
         self.identity.version
     }
 
-    /// Whether it has proved who it is, or need not.
+    /// Whether the client has proved who it is, or need not.
     pub const fn has_logged_in(&self) -> bool {
         self.has_logged_in
     }
 
-    /// It has proved who it is.
+    /// Remembers that the client has proved to be this user.
     pub fn log_in(&mut self, user: Arc<User>) {
         (self.has_logged_in, self.user) = (true, Some(user));
+        self.before = None;
     }
 
-    /// It has not: what it has said of itself with that does not count.
+    /// Takes back the `HELLO` whose login failed.
     pub fn refuse_login(&mut self) {
         if let Some(before) = self.before.take() {
             self.identity = before;
         }
     }
 
-    /// What it is told who says that it is this user. `turn_away` hears of a wrong password.
+    /// The reply to a client that claims to be this user. `turn_away` hears of a wrong password.
     pub fn login(
         &mut self,
         users: &Users,
@@ -88,12 +89,12 @@ impl Who {
         welcome
     }
 
-    /// As it was when it came.
+    /// Sets the client back to the state in which it came.
     pub fn reset(&mut self) {
         *self = Self::new(self.identity.id, self.is_open);
     }
 
-    /// Why it may not have this done, if it may not.
+    /// The reason why the client may not run this command, if it may not.
     pub fn refusal(&self, entry: &Entry, arguments: &[Bytes]) -> Option<Reply> {
         let is_first = matches!(entry.name, "auth" | "hello" | "quit" | "reset");
         if !self.has_logged_in && !is_first {
@@ -103,7 +104,7 @@ impl Who {
         user.and_then(|user| user.refusal(entry, arguments))
     }
 
-    /// `HELLO`.
+    /// Handles `HELLO`.
     pub fn hello(&mut self, arguments: &[Bytes], is_cluster: bool) -> Hello {
         self.before = Some(self.identity.clone());
         let login = session::hello(&mut self.identity, arguments);
@@ -122,12 +123,17 @@ impl Who {
                      select the RESP protocol version at the same time",
                 ))
             }
-            Ok(None) => Hello::Reply(welcome),
+            Ok(None) => {
+                self.before = None;
+                Hello::Reply(welcome)
+            }
         }
     }
 
-    /// `AUTH`.
-    pub fn auth(&self, arguments: &[Bytes]) -> Hello {
+    /// Handles `AUTH`.
+    pub fn auth(&mut self, arguments: &[Bytes]) -> Hello {
+        // A wrong password takes back no `HELLO` of before.
+        self.before = None;
         match arguments {
             [_] if self.is_open => Hello::Reply(error(
                 "ERR AUTH <password> called without any password configured for the default \
@@ -137,5 +143,34 @@ impl Who {
             [user, password] => Hello::Login(user.clone(), password.clone(), Reply::OK),
             _ => Hello::Reply(syntax()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello(who: &mut Who, words: &[&str]) -> Hello {
+        let arguments: Vec<Bytes> = words
+            .iter()
+            .map(|word| Bytes::from(word.to_string()))
+            .collect();
+        who.hello(&arguments, false)
+    }
+
+    #[test]
+    fn a_wrong_password_takes_back_its_own_hello_and_no_other() {
+        let mut who = Who::new(1, true);
+        assert!(matches!(hello(&mut who, &["3"]), Hello::Reply(_)));
+        assert_eq!(who.version(), Version::Resp3);
+        let password = [Bytes::from_static(b"ann"), Bytes::from_static(b"wrong")];
+        assert!(matches!(who.auth(&password), Hello::Login(..)));
+        who.refuse_login();
+        assert_eq!(who.version(), Version::Resp3, "AUTH has no protocol");
+        let login = hello(&mut who, &["2", "AUTH", "ann", "wrong"]);
+        assert!(matches!(login, Hello::Login(..)));
+        assert_eq!(who.version(), Version::Resp2);
+        who.refuse_login();
+        assert_eq!(who.version(), Version::Resp3, "HELLO is taken back");
     }
 }

@@ -1,4 +1,4 @@
-//! What is only read.
+//! Operations that only read.
 
 use bytes::Bytes;
 use imbl::OrdMap;
@@ -14,14 +14,14 @@ use super::{LEAST_ANSWER_BYTES, MOST_ANSWER_BYTES, MOST_LOOKED, MOST_RANGE_BYTES
 /// The fields of a key.
 pub(super) type Fields = OrdMap<Bytes, Bytes>;
 
-/// How much may be answered yet.
+/// The bytes that answers may still have: to one batch, and to the whole message.
 pub(super) struct Room<'a> {
     batch: usize,
     message: &'a mut usize,
 }
 
 impl<'a> Room<'a> {
-    /// To a batch. What others in its message have read does not keep it from what it writes.
+    /// The room for a batch. The reads of others in its message do not keep the batch from its writes.
     pub(super) fn of(message: &'a mut usize) -> Self {
         Self {
             batch: (*message).max(LEAST_ANSWER_BYTES),
@@ -29,7 +29,7 @@ impl<'a> Room<'a> {
         }
     }
 
-    /// Whether there is room for so many bytes, which are taken then.
+    /// Whether there is room for these bytes, which are taken then.
     pub(super) const fn has(&mut self, bytes: usize) -> bool {
         let Some(rest) = self.batch.checked_sub(bytes) else {
             return false;
@@ -41,8 +41,8 @@ impl<'a> Room<'a> {
 }
 
 impl Store {
-    /// What batches are answered that only look, as it is here: as they would be if they were ordered now. `left`: bytes that answers
-    /// may have yet, [`MOST_ANSWER_BYTES`] at first.
+    /// The answers to batches that only read, by the state here: as they would be if the batches were ordered now.
+    /// `left`: the bytes that answers may still have, [`MOST_ANSWER_BYTES`] at first.
     pub fn look_at_pack(&self, pack: &[u8], left: &mut usize) -> Vec<Answer> {
         let batches = Pack::decode(pack).map_or_else(Vec::new, |pack| pack.0);
         let answer = |bytes| match Batch::decode(bytes) {
@@ -72,13 +72,14 @@ impl Store {
         Answer::Outcomes(outcomes.collect())
     }
 
-    /// It only reads, and others in its message have read so much that too little is left.
+    /// Whether a batch only reads, and the others in its message have left too little room for its answer.
     pub(super) fn is_for_later(&self, batch: &Batch<'_>, left: usize) -> bool {
         let is_first = left == MOST_ANSWER_BYTES;
         !is_first && !batch.writes() && self.answers_bytes(&batch.operations) > left
     }
 
-    /// All of it, if it is only read, and is answered with so many bytes as a message may be.
+    /// The outcomes of operations that only read; `None`: some operation writes, or the answer is larger than that to a
+    /// message may be.
     pub fn look_all(&self, operations: &[Operation<'_>]) -> Option<Vec<Outcome>> {
         if self.answers_bytes(operations) > MOST_ANSWER_BYTES {
             return None;
@@ -87,7 +88,7 @@ impl Store {
         operations.map(|operation| self.look(operation)).collect()
     }
 
-    /// What is only read, as it is here; `None`: it changes something.
+    /// The outcome of an operation that only reads, by the state here; `None`: the operation changes something.
     pub fn look(&self, operation: &Operation<'_>) -> Option<Outcome> {
         let outcome = match operation {
             Operation::Key(key, action) => self.look_at(key, action)?,
@@ -124,7 +125,7 @@ impl Store {
             Action::LivesUntil => Ok(match entry().map(|entry| entry.until) {
                 None => Outcome::Nothing,
                 Some(None) => Outcome::Number(-1),
-                Some(Some(until)) => Outcome::Number((until - self.now).cast_signed()),
+                Some(Some(until)) => Outcome::Number((until - self.clock_of(key)).cast_signed()),
             }),
             Action::Place => Ok(Outcome::Version(self.applied)),
             Action::Version => Ok(Outcome::Version(entry().map(|entry| entry.version))),
@@ -141,7 +142,8 @@ impl Store {
         })
     }
 
-    /// What an operation is answered takes about so much, if that depends on what keys have. To be asked of keys of this partition.
+    /// The bytes of the answer to an operation, about, as far as they depend on the values of keys. To be asked of keys
+    /// of this partition.
     pub(super) fn answer_bytes(&self, operation: &Operation<'_>) -> usize {
         const HEAD: usize = 16;
         let (key, action) = match operation {
@@ -156,7 +158,7 @@ impl Store {
             | Action::GetAndLives(_)
             | Action::AllFields
             | Action::Set { get: true, .. } => all(),
-            // Each may be asked for several times.
+            // A command may ask for the same field several times.
             Action::Fields(fields) => {
                 let of = self.fields_of(key).unwrap_or_default();
                 let bytes = |field: &&[u8]| of.get(*field).map_or(0, |value| HEAD + value.len());
@@ -166,7 +168,7 @@ impl Store {
         }
     }
 
-    /// Whether some of it is done here; of others' keys nothing is answered.
+    /// Whether some of an operation is done here; a partition answers nothing about others' keys.
     pub(super) fn is_own(&self, operation: &Operation<'_>) -> bool {
         match operation {
             Operation::Key(key, _) => self.map.of_key(key) == self.me,
@@ -176,7 +178,7 @@ impl Store {
         }
     }
 
-    /// The same of all that a batch has.
+    /// The bytes of the answers to all operations that are done here.
     pub(super) fn answers_bytes(&self, operations: &[Operation<'_>]) -> usize {
         let operations = operations.iter();
         let own = operations.filter(|operation| self.is_own(operation));
@@ -213,7 +215,7 @@ impl Store {
                     _ => 0,
                 };
             let is_full = entries.len() >= limit as usize || bytes + takes > MOST_RANGE_BYTES;
-            // Those whose time is over are looked at, too.
+            // Keys whose time is over count here, too.
             if looked >= MOST_LOOKED || is_full && looked > 0 {
                 return Outcome::Entries(entries, Some(key.clone()));
             }
@@ -230,7 +232,7 @@ pub(super) fn found(text: Option<Bytes>) -> Outcome {
     text.map_or(Outcome::Nothing, Outcome::Text)
 }
 
-/// What is too large to be shown with others is asked for by its key.
+/// The data of a key in a range. A client asks by its key for a value that is too large to be shown with others.
 fn shown(entry: &Entry, wanted: Wanted) -> Found {
     match wanted {
         Wanted::Names => Found::Name,

@@ -1,4 +1,4 @@
-//! The state of a partition, and how it is kept.
+//! The state of a partition, as a state machine.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,22 +20,22 @@ use super::step::Freeze;
 use super::value::Entry;
 use crate::map::{Map, Partition, Partitions};
 
-/// So many keys whose time is over are taken away with each command: a command takes no longer for others' sake.
+/// The number of ended keys, at most, that a command removes: a command takes no longer for others' sake.
 const MOST_SWEPT: usize = 32;
-/// And so many with a message without commands.
+/// The same for a message without commands.
 const MOST_SWEPT_IDLE: usize = 1_024;
-/// To free so many keys takes long.
+/// The number of keys whose memory takes long to free.
 const MANY: usize = 10_000;
 
-/// Gets to know of the commands of several partitions.
+/// An observer of the commands of several partitions.
 pub trait Witness: Send {
-    /// The store begins with a state, in which those up to this one were delivered.
+    /// The store begins with a state, in which the commands up to this one were delivered.
     fn began(&mut self, seen: Option<Place>);
 
-    /// One is delivered, of these partitions.
+    /// A command of these partitions is delivered.
     fn delivered(&mut self, place: Place, of: &Partitions);
 
-    /// Which partition has which slots, when it begins and when that has changed.
+    /// The map, at the beginning and after each change.
     fn mapped(&mut self, map: &Arc<Map>);
 }
 
@@ -43,26 +43,26 @@ pub trait Witness: Send {
 pub struct Store {
     pub(super) me: Partition,
     pub(super) map: Arc<Map>,
-    /// The greatest time that any command had.
+    /// The greatest time of all commands.
     pub(super) now: u64,
     /// The last command of several partitions, of which this is one.
     pub(super) last: Option<Place>,
-    /// The last command of several partitions, whichever those are.
+    /// The last command of several partitions, also if this is none of them.
     pub(super) seen: Option<Place>,
-    /// The last command of all.
+    /// The last command.
     pub(super) applied: Option<Place>,
     pub(super) keys: OrdMap<Bytes, Entry>,
-    /// Each key with its slot.
+    /// The slot of each key.
     pub(super) by_slot: OrdSet<(u16, Bytes)>,
-    /// Slots that nobody writes to, since they are to have another partition.
+    /// The slots that are frozen, since they are to have another partition.
     pub(super) frozen: Option<Freeze>,
-    /// The time at which these stand still.
+    /// The time at which the frozen slots stand still.
     pub(super) stands: u64,
-    /// What is copied from a partition whose slots this one is to have.
+    /// The keys that are copied from a partition whose slots this one is to have.
     pub(super) aside: Option<Aside>,
     /// Keys that do not live for ever, by their ends.
     pub(super) ends: BTreeSet<(u64, Bytes)>,
-    /// What all of it takes.
+    /// The memory of all entries, about.
     pub(super) bytes: usize,
     witness: Option<Box<dyn Witness>>,
 }
@@ -96,7 +96,7 @@ impl Store {
         }
     }
 
-    /// The same, with somebody who has to know of the commands of several partitions.
+    /// The same, with an observer of the commands of several partitions.
     pub fn with_witness(mut self, witness: Box<dyn Witness>) -> Self {
         self.witness = Some(witness);
         self.has_mapped();
@@ -109,59 +109,64 @@ impl Store {
         }
     }
 
-    /// Which partition it is.
+    /// The partition.
     pub const fn partition(&self) -> Partition {
         self.me
     }
 
-    /// Which partition has which keys.
+    /// The map of slots to partitions.
     pub const fn map(&self) -> &Arc<Map> {
         &self.map
     }
 
-    /// So many keys, some of which may have come to their ends.
+    /// The number of keys, some of which may have come to their ends.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// So many of them have an end.
+    /// The number of keys that have an end.
     pub fn ending(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// What all of them take, in bytes, about, with what is copied from another partition.
+    /// The memory of all keys, in bytes, about, with those that are copied from another partition.
     pub fn bytes(&self) -> usize {
         self.bytes + self.aside.as_ref().map_or(0, |aside| aside.bytes)
     }
 
-    /// The last command of several partitions that this one knows to be one of.
+    /// The last command of several partitions of which this is one.
     pub const fn last(&self) -> Option<Place> {
         self.last
     }
 
-    /// The last command of several partitions that came by, of this one or not.
+    /// The last command of several partitions that was delivered, of this one or not.
     pub const fn seen(&self) -> Option<Place> {
         self.seen
     }
 
-    /// What a key has now.
+    /// The entry of a key.
     pub fn get(&self, key: &[u8]) -> Option<&Entry> {
         self.keys.get(key).filter(|entry| self.has_life(key, entry))
     }
 
-    /// Whether a key has not come to its end. In slots that are to be given away time stands still: where they go it may not be as late yet, and what
-    /// somebody has seen to its end would live again there.
+    /// Whether a key has not come to its end.
     pub(super) fn has_life(&self, key: &[u8], entry: &Entry) -> bool {
-        let stands = self.gives().is_some_and(|slots| slots.has(slot_of(key)));
-        entry.lives(if stands { self.stands } else { self.now })
+        entry.lives(self.clock_of(key))
     }
 
-    /// The entries are as they should be.
+    /// The time by which a key lives. In slots that are to be given away time stands still: the partition that gets them
+    /// may not be as late yet, and a key that a client has seen to its end would live again there.
+    pub(super) fn clock_of(&self, key: &[u8]) -> u64 {
+        let stands = self.gives().is_some_and(|slots| slots.has(slot_of(key)));
+        if stands { self.stands } else { self.now }
+    }
+
+    /// Checks the invariants of all entries.
     pub fn check(&self) {
         let takes = self.keys.iter().map(|(key, entry)| entry.takes(key));
         assert_eq!(takes.sum::<usize>(), self.bytes, "the bytes of all keys");
@@ -206,27 +211,27 @@ impl Store {
         }
     }
 
-    /// There is no key any more.
+    /// Removes all keys.
     pub(super) fn clear(&mut self) {
         let keys = std::mem::take(&mut self.keys);
         let ends = std::mem::take(&mut self.ends);
         let by_slot = std::mem::take(&mut self.by_slot);
         self.bytes = 0;
         if keys.len() > MANY {
-            // To free many takes long, and commands wait meanwhile. Without a thread it is done here.
+            // To free many keys takes long, and commands wait meanwhile. Without a thread the keys are freed here.
             let thread = std::thread::Builder::new().name("rota-kv-free".to_owned());
             let _ = thread.spawn(move || drop((keys, ends, by_slot)));
         }
     }
 
-    /// Whether there are keys whose end has come by then.
+    /// Whether there are keys whose end has come by this time.
     pub fn has_ended(&self, time: u64) -> bool {
         self.ends
             .first()
             .is_some_and(|(end, _)| *end <= time.max(self.now))
     }
 
-    /// Time passes. Of the keys that have come to their ends so many are taken away at most.
+    /// Lets time pass, and removes keys that have come to their ends: `most` of them at most.
     fn sweep(&mut self, stamp: u64, most: usize) {
         self.now = self.now.max(stamp);
         if self.gives().is_some() {
@@ -241,7 +246,7 @@ impl Store {
         }
     }
 
-    /// A message; `left`: bytes that its answers may have yet.
+    /// Answers one batch of a message; `left`: the bytes that answers of the message may still have.
     fn answer(&mut self, bytes: &[u8], place: Place, left: &mut usize) -> Answer {
         let Some(batch) = Batch::decode(bytes) else {
             return Answer::Unreadable;

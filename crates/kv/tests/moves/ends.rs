@@ -136,3 +136,12 @@ fn time_goes_on_where_a_move_has_ended() {
     assert_eq!(from.step(Step::End(OF), END), Outcome::Done);
     assert_eq!(from.get(END), Outcome::Nothing);
 }
+
+/// Its end has come by the clock of whoever asks, and not by that of the slot.
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn a_key_whose_slot_is_frozen_has_what_was_left_of_its_life() {
+    let [mut from, _] = frozen();
+    let left = Operation::Key(KEY, Action::LivesUntil);
+    assert_eq!(from.act(left, END + 500), Outcome::Number(10));
+}
