@@ -1,7 +1,8 @@
-//! Changes that no property notices, since all that is promised still holds: memory that is not given back, a sum that is wrong, a packet that is sent
-//! twice. An invariant of the machine finds each.
+//! Changes that no property notices, since all promises still hold: memory that is not given back, a sum that is wrong,
+//! a packet that is sent twice. An invariant of the machine finds each.
 
-use std::time::{Duration, Instant};
+use std::process::ExitCode;
+use std::time::Instant;
 
 use rota_core::mutants::Mutant;
 use rota_core::mutants::Mutant::*;
@@ -9,9 +10,9 @@ use rota_core::mutants::{keep_checks, set};
 use rota_sim::campaign::{EngineName, Options, run_plan};
 use rota_sim::observe::Finding;
 
-/// So many seeds are run until one shows it.
+/// The most seeds that are run until one shows a change.
 const SEEDS: u64 = 200;
-/// So many show that nothing else does.
+/// The number of seeds that show that no property notices it.
 const QUIET: u64 = 5;
 
 /// A change, where it is, what the invariant says, and what the change does.
@@ -31,26 +32,28 @@ const TABLE: &[Row] = &[
     (A10, EngineName::Lcr, "on its way is counted", "a member of LCR counts too much"),
 ];
 
-/// Makes all changes, or these: how long it took to find each, and how many were not found.
-pub fn run(only: &[String]) -> (Vec<Duration>, usize) {
-    let is_wanted = |row: &&Row| only.is_empty() || only.contains(&row.0.to_string());
-    let (mut times, mut missed) = (Vec::new(), 0);
-    for row in TABLE.iter().filter(is_wanted) {
-        let (mutant, what) = (row.0.to_string(), row.3);
-        let started = Instant::now();
-        match kill(row) {
-            Ok(seed) => {
-                times.push(started.elapsed());
-                let seconds = started.elapsed().as_secs_f64();
-                println!("{mutant:<7} invariant  {seed:>8} {seconds:>8.1}  {what}");
-            }
-            Err(why) => {
-                missed += 1;
-                println!("{mutant:<7} SURVIVED  {what}: {why}");
-            }
+/// The names of all changes.
+pub fn names() -> impl Iterator<Item = String> {
+    TABLE.iter().map(|row| row.0.to_string())
+}
+
+/// Makes one change, in this process.
+pub fn one(name: &str) -> ExitCode {
+    let Some(row) = TABLE.iter().find(|row| row.0.to_string() == name) else {
+        return ExitCode::from(2);
+    };
+    let (what, started) = (row.3, Instant::now());
+    match kill(row) {
+        Ok(seed) => {
+            let seconds = started.elapsed().as_secs_f64();
+            println!("{name:<7} invariant  {seed:>8} {seconds:>8.1}  {what}");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            println!("{name:<7} SURVIVED  {what}: {why}");
+            ExitCode::FAILURE
         }
     }
-    (times, missed)
 }
 
 /// The first seed that shows it, unless something else does as well, or nothing.

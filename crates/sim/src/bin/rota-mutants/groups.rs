@@ -15,8 +15,8 @@ pub const fn engine(_: Mutant, seed: u64) -> EngineName {
     }
 }
 
-/// Those that must be found out: who is excluded, and what else goes another way where there are no transitional
-/// configurations. The others of [`TABLE`](super::table::TABLE) are about these.
+/// The mutants that must be found out, of exclusion and of other steps that differ where there are no transitional
+/// configurations. The others, of [`TABLE`](super::table::TABLE), are about these.
 #[rustfmt::skip]
 pub const TABLE: &[Known] = &[
     known(G03, &["K5"], "a message comes once for each destination that matches"),
@@ -36,7 +36,7 @@ pub const TABLE: &[Known] = &[
     known(G31, &["K5", "groups"], "joins and leaves that ended with a missed view are not asked for again"),
 ];
 
-/// Those that the simulator does not have to find, over views either, and why.
+/// The mutants that the simulator does not have to find, over views either, with the reasons.
 pub const SURVIVORS: &[(Mutant, &str)] = &[
     (
         G24,

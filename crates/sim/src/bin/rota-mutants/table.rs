@@ -1,4 +1,4 @@
-//! What each mutant does, and what has to notice it.
+//! The effect of each mutant, and the properties that have to notice it.
 
 use rota_core::mutants::Mutant;
 use rota_core::mutants::Mutant::*;

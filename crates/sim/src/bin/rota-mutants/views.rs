@@ -6,7 +6,7 @@ use rota_sim::campaign::EngineName;
 
 use super::table::{Known, known};
 
-/// The engine in which a seed looks for a mutant. Those of views are in both that have them.
+/// The engine in which a seed looks for a mutant. Mutants of views are in both engines that have views.
 pub fn engine(mutant: Mutant, seed: u64) -> EngineName {
     let name = mutant.to_string();
     match name.as_bytes()[0] {
@@ -21,7 +21,7 @@ pub fn engine(mutant: Mutant, seed: u64) -> EngineName {
     }
 }
 
-/// Those that must be found out.
+/// The mutants that must be found out.
 #[rustfmt::skip]
 pub const TABLE: &[Known] = &[
     known(V01, &["VS1", "VS2", "UTO", "UA", "UV", "C8"], "a view begins when a majority has ended the exchange"),
@@ -55,7 +55,7 @@ pub const TABLE: &[Known] = &[
     known(L09, &["counters", "UTO"], "batches of an older view are taken"),
 ];
 
-/// Those that the simulation does not have to find, and why.
+/// The mutants that the simulation does not have to find, with the reasons.
 pub const SURVIVORS: &[(Mutant, &str)] = &[
     (
         V11,
