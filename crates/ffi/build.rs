@@ -1,4 +1,4 @@
-//! What programs that are linked against the library look for when they start.
+//! Sets the soname, by which programs that are linked against the library look for it when they start.
 
 fn main() {
     let part = |name: &str| std::env::var(name).unwrap_or_default();

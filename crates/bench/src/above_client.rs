@@ -10,9 +10,9 @@ use rota_node::Submitter;
 /// Submits as messages to a group.
 #[derive(Debug)]
 pub struct ToGroup<'a> {
-    /// Who sends.
+    /// The client that sends.
     pub client: &'a mut Client,
-    /// The group, and how.
+    /// The group, and the way of sending to it.
     pub group: &'a Envelope,
 }
 

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::error::BenchError;
 use crate::testbed::Testbed;
 
-/// What a node tells the coordinator.
+/// The words of a node to the coordinator.
 #[derive(Debug, serde::Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Said<T> {

@@ -1,9 +1,9 @@
-//! What can go wrong in a benchmark, said for the person who started it.
+//! The errors of a benchmark, in words for the person who started it.
 
 use std::fmt;
 use std::io;
 
-/// Why a benchmark gave no result.
+/// The reason why a benchmark gave no result.
 #[derive(Debug)]
 pub enum BenchError {
     /// The options do not fit together.
@@ -14,14 +14,14 @@ pub enum BenchError {
     Figure(String),
     /// A node did not do its part.
     Node {
-        /// Which node, from 1.
+        /// The node, from 1.
         node: usize,
-        /// What it said, or did not say.
+        /// A sentence about the failure.
         what: String,
     },
     /// The operating system refused something.
     Io {
-        /// What was tried.
+        /// The operation that was tried.
         what: &'static str,
         /// The refusal.
         error: io::Error,
@@ -29,7 +29,7 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    /// Turns an I/O error into one that says what was tried.
+    /// Turns an I/O error into one that names the operation.
     pub fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |error| Self::Io { what, error }
     }

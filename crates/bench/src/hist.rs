@@ -62,7 +62,7 @@ impl Latencies {
             .saturating_record_n(nanos.clamp(1, LONGEST_NS), count);
     }
 
-    /// How many latencies were recorded.
+    /// The number of recorded latencies.
     pub fn len(&self) -> u64 {
         self.counts.len()
     }
@@ -72,7 +72,7 @@ impl Latencies {
         self.counts.is_empty()
     }
 
-    /// What to send to the coordinator.
+    /// The counts to send to the coordinator.
     pub fn to_counts(&self) -> Counts {
         Counts(
             self.counts
@@ -90,7 +90,7 @@ impl Latencies {
         }
     }
 
-    /// So many of all were no longer than this, in microseconds; `None` if nothing was recorded.
+    /// The latency, in microseconds, that this share of all did not exceed; `None` if nothing was recorded.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let nanos = || self.counts.value_at_quantile(share) as f64;
         (!self.is_empty()).then(|| nanos() / 1000.0)

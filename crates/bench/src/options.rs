@@ -1,4 +1,4 @@
-//! What a benchmark is told. Each value is parsed once, here, into a type that cannot be wrong.
+//! The options of a benchmark. Each value is parsed once, here, into a type that cannot be wrong.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ pub use many::{Leveling, ManyRings, Subscribe};
 pub use rate::BitRate;
 pub use raw::RawOptions;
 
-/// Why a value on the command line was not understood.
+/// The reason why a value on the command line was not understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError(String);
 
@@ -36,19 +36,19 @@ pub(crate) fn wrong<T>(text: &str, hint: &str) -> Result<T, ParseError> {
     Err(ParseError(format!("`{text}` is not {hint}")))
 }
 
-/// Which nodes send.
+/// The nodes that send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Senders {
     /// Every node.
     All,
     /// The first half, rounded up.
     Half,
-    /// The first so many.
+    /// The first nodes, this number of them.
     Count(usize),
 }
 
 impl Senders {
-    /// How many of `nodes` send.
+    /// The number of `nodes` that send.
     pub fn of(self, nodes: usize) -> usize {
         match self {
             Self::All => nodes,
@@ -128,7 +128,7 @@ macro_rules! names {
 mod many;
 
 names! {
-    /// Where the nodes run.
+    /// The place where the nodes run.
     TestbedKind: "a testbed" {
         /// Processes on this host's loopback.
         Loopback = "loopback",
@@ -148,7 +148,7 @@ names! {
 }
 
 names! {
-    /// What an acceptor's votes wait for.
+    /// The step that an acceptor's votes wait for.
     StorageName: "a storage" {
         /// Nothing.
         Memory = "memory",
@@ -160,13 +160,13 @@ names! {
 }
 
 names! {
-    /// What FastCast's senders take links to take in.
+    /// The capacity that FastCast's senders assume of links.
     LinkShares: "what links take in" {
-        /// What `--link-rate` says; without it, nobody keeps to a share.
+        /// The rate of `--link-rate`; without it, nobody keeps to a share.
         Configured = "configured",
         /// Less than that while packets get lost.
         Yielding = "yielding",
-        /// It is found out by losses.
+        /// The capacity is found out by losses.
         Estimated = "estimated",
         /// Nobody keeps to a share.
         Off = "off",
@@ -174,7 +174,7 @@ names! {
 }
 
 names! {
-    /// What the load goes through.
+    /// The way that the load takes.
     Mode: "a mode" {
         /// The application lives in the ring's own thread.
         Library = "library",
@@ -203,7 +203,7 @@ impl From<ServiceName> for Service {
 }
 
 names! {
-    /// Which CPUs the nodes may use.
+    /// The CPUs that the nodes may use.
     Pin: "a way to pin" {
         /// The scheduler places them.
         None = "none",
@@ -215,7 +215,7 @@ names! {
 }
 
 names! {
-    /// What `rota bench raw` sends.
+    /// The traffic of `rota bench raw`.
     Pattern: "a pattern" {
         /// Bursts from the senders to all.
         Multicast = "multicast",
@@ -230,18 +230,18 @@ names! {
     }
 }
 
-/// Where and how the nodes run: common to both kinds of benchmark.
+/// The place where the nodes run, and the way: common to both kinds of benchmark.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// Kind of testbed.
     pub testbed: TestbedKind,
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: usize,
     /// Speed of every link; unlimited if not given. Only in namespaces.
     pub link_rate: Option<BitRate>,
     /// Whether super-packets cross the links.
     pub offload: Offload,
-    /// Which CPUs the nodes may use.
+    /// The CPUs that the nodes may use.
     pub pin: Pin,
 }
 
@@ -260,29 +260,29 @@ impl Default for Place {
 /// Options of `rota bench`.
 #[derive(Clone, Debug)]
 pub struct BenchOptions {
-    /// Where the nodes run.
+    /// The place where the nodes run.
     pub place: Place,
-    /// Which protocol.
+    /// The protocol.
     pub engine: Subject,
-    /// What the load goes through.
+    /// The way that the load takes.
     pub mode: Mode,
     /// Clean payload of a message, in bytes; at least 16.
     pub size: usize,
-    /// How much is sent.
+    /// The load of all senders together.
     pub load: Load,
-    /// Who sends.
+    /// The nodes that send.
     pub senders: Senders,
     /// Share of received data packets that each node drops, 0 to 1.
     pub loss: f64,
-    /// Drop only packets of the node so many places before the dropping node (report §IV-A4).
+    /// Drop only packets of the node that is this number of places before the dropping node (report §IV-A4).
     pub loss_distance: Option<usize>,
     /// The delivery guarantee.
     pub service: ServiceName,
-    /// How long is measured.
+    /// The length of the measured time.
     pub duration: Duration,
-    /// How long the load runs before that.
+    /// The time for which the load runs before that.
     pub warm_up: Duration,
-    /// Measure the first message after a silence instead; how many trials.
+    /// Measure the first message after a silence instead, in this number of trials.
     pub first_message: Option<u32>,
     /// Seal datagrams, with a key made for the run.
     pub sealed: bool,
@@ -292,15 +292,15 @@ pub struct BenchOptions {
     pub accelerated_window: Option<u32>,
     /// Overrides the engine's default.
     pub global_window: Option<u32>,
-    /// What FastCast's senders take links to take in.
+    /// The capacity that FastCast's senders assume of links.
     pub shares: LinkShares,
-    /// What the votes of engines that have any wait for.
+    /// The step that votes wait for, with engines that have any.
     pub storage: StorageName,
     /// The nodes that vote, by number, with engines of which some do; empty: as many as by default.
     pub acceptors: Vec<u16>,
     /// Every message has an instance of its own, with engines of Paxos.
     pub instance_per_message: bool,
-    /// With the engine `multi-ring`.
+    /// The settings of the engine `multi-ring`.
     pub many: ManyRings,
     /// A TCP stream from node 1 to node 2 uses the same links.
     pub beside_tcp: bool,

@@ -1,4 +1,5 @@
-//! Where benchmarks write what has to be on disk: the same place for all of them, so that they can be compared.
+//! The directory for files of benchmarks that have to be on disk: in the same place for all of them, so that they can
+//! be compared.
 
 use tempfile::TempDir;
 

@@ -1,4 +1,4 @@
-//! UDP sockets with segmentation offload and nothing else: what the raw benchmark measures.
+//! UDP sockets with segmentation offload and nothing else, for the raw benchmark.
 //!
 //! A read that finds nothing lets other processes run for a moment, then blocks, with a time-out.
 
@@ -76,7 +76,7 @@ impl UdpPort {
         Ok(Self { socket, offload })
     }
 
-    /// How many bytes may be on their way before a send waits.
+    /// Sets the number of bytes that may be on their way before a send waits.
     pub fn set_send_buffer(&self, bytes: usize) -> io::Result<()> {
         if setsockopt(&self.socket, sockopt::SndBufForce, &bytes).is_err() {
             self.socket.set_send_buffer_size(bytes)?;
@@ -84,7 +84,7 @@ impl UdpPort {
         Ok(())
     }
 
-    /// How long a read waits before it gives up.
+    /// Sets the time that a read waits before it gives up.
     pub fn set_patience(&self, wait: Duration) -> io::Result<()> {
         self.socket.set_read_timeout(Some(wait))
     }

@@ -1,4 +1,4 @@
-//! How much happened in a run: properties that hold of nothing prove nothing.
+//! The amount of what happened in a run: properties that hold of nothing prove nothing.
 
 use rota_core::contract::{ConfigurationKind, Service};
 use serde::Serialize;
@@ -7,11 +7,11 @@ use crate::trace::Step;
 use crate::trace::clients::Saw;
 use crate::view::{End, Tenure, View, is_ordered};
 
-/// How often things happened that the properties speak of. A campaign in which one of them stays 0
-/// has not tested what it should.
+/// The numbers of the events that the properties speak of. A campaign in which one of them stays 0 has not tested what
+/// it should.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Counters {
-    /// Everything that anybody saw.
+    /// Events of all processes and clients.
     pub events: u64,
     /// Processes that saw something.
     pub processes: u64,

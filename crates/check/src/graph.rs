@@ -1,21 +1,21 @@
-//! A directed graph, to be sorted or to show why it cannot be.
+//! A directed graph, to be sorted, or to give a cycle that shows why it cannot be.
 
 use std::collections::VecDeque;
 
-/// Starting points tried for a short cycle. What is left of a graph when everything sortable has been
-/// taken away is often a single cycle, and a violation needs one example, not the best of all.
+/// Starting points tried for a short cycle. A graph from which everything sortable has been taken away is often a
+/// single cycle, and a violation needs one example, not the best of all.
 const STARTS: usize = 2000;
 
 /// A graph, as the successors of each node.
 #[derive(Debug)]
 pub(crate) struct Graph {
-    /// Where the successors of a node begin in `successors`.
+    /// The beginnings of the successors of each node in `successors`.
     begin: Vec<usize>,
     successors: Vec<u32>,
 }
 
 impl Graph {
-    /// A graph of `nodes` nodes, whose edges `walk` tells, the same each time it is asked.
+    /// A graph of `nodes` nodes, whose edges `walk` gives, the same in each call.
     pub fn new(nodes: usize, walk: impl Fn(&mut dyn FnMut(u32, u32))) -> Self {
         let mut begin = vec![0; nodes + 2];
         walk(&mut |from, _| begin[from as usize + 2] += 1);
@@ -54,8 +54,8 @@ impl Graph {
         best
     }
 
-    /// What is left when nodes without predecessors are taken away again and again (Kahn), and then,
-    /// in the same way, those without successors: what is on a cycle, or between two.
+    /// The nodes that stay when nodes without predecessors are taken away again and again (Kahn), and then, in the same
+    /// way, those without successors: all stay that are on a cycle, or between two.
     fn unsortable(&self) -> Vec<bool> {
         let mut left = vec![true; self.nodes()];
         self.peel(&mut left);
@@ -70,7 +70,7 @@ impl Graph {
         left
     }
 
-    /// Takes away, of what is left, what has no predecessor there, again and again.
+    /// Takes away, again and again, the nodes without predecessors among those that are left.
     fn peel(&self, left: &mut [bool]) {
         let mut predecessors = vec![0_u32; self.nodes()];
         let nodes = || 0..self.nodes() as u32;

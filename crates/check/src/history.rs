@@ -1,73 +1,75 @@
-//! Whether what clients of a store were told can be explained by one order in which each thing happened between its question and its answer
-//! (linearizability), where answers say where in the store's order they stand.
+//! Linearizability of a history of a store: one order explains all answers, in which each step happened between its
+//! question and its answer, where answers say at which place of the store's order they stand.
 //!
-//! That makes it cheap, and loses nothing. Whatever was answered is done again in the order of places: each read has to find what it found. Then there
-//! is a graph: what was done to a key, one after the other, and what was answered before another thing was asked for. If it has no cycle, any
-//! order of it explains everything. Of what was never answered the place is not known: it may have happened when somebody has read what it
-//! has written, once, and at most there.
+//! The places make the check cheap, and lose nothing. The check does all answered steps again in the order of places:
+//! each read has to find what it found. Then it makes a graph: the steps on each key, one after the other, and each
+//! step that was answered before another one was asked for. If the graph has no cycle, any order of it explains
+//! everything. The place of a step that was never answered is not known: it may have happened when some client has read
+//! a value that it writes, once, and at most there.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where in the order: round, ring, instance, and which message of it.
+/// A place in the order: round, ring, instance, and the message of the instance.
 pub type Place = (u64, u16, u64, u32);
 
-/// What a client asked for at once, and was told.
+/// All that a client asked for at once, and the answer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Step {
-    /// Which client.
+    /// The client.
     pub client: u64,
-    /// When it asked, in nanoseconds of one clock.
+    /// The time of the question, in nanoseconds of one clock.
     pub began: u64,
-    /// When it was told. Without it was told nothing, and may have been done or not.
+    /// The time of the answer. Without it the client was told nothing, and the step may have been done or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<u64>,
-    /// Where it was done. What has only read may have been done right behind what was done at its place.
+    /// The place at which the step was done. A step that only reads may have been done right behind the step at its
+    /// place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
-    /// What keys had before; `None`: there was no such key.
+    /// The values of keys before; `None`: there was no such key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<(String, Option<String>)>,
-    /// What keys have afterwards, `None`: nothing. No value is written twice to a key.
+    /// The values of keys afterwards, `None`: no value. No value is written twice to a key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<(String, Option<String>)>,
 }
 
-/// What was looked at.
+/// The numbers of steps, reads and writes that were looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct Summary {
     /// Steps that were answered.
     pub answered: u64,
-    /// Those that were not.
+    /// Steps that were not answered.
     pub unanswered: u64,
-    /// Of those, what somebody has read.
+    /// Unanswered steps of which some client has read a write.
     pub seen: u64,
-    /// What was read.
+    /// Keys that were read.
     pub reads: u64,
-    /// What was written.
+    /// Keys that were written.
     pub writes: u64,
     /// Steps with several keys.
     pub several: u64,
 }
 
-/// What no order explains. Steps are named by their places in the history.
+/// The part of a history that no order explains. Steps are named by their places in the history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Wrong {
     /// An answer has no place, or the end is before the beginning.
     NoPlace(usize),
-    /// Two that write were done at one place.
+    /// Two steps that write were done at one place.
     SamePlace(usize, usize),
-    /// A read has found something else than the key had there.
+    /// A read has found another value than the key had there.
     Read {
-        /// Which step.
+        /// The step.
         step: usize,
-        /// Of which key.
+        /// The key.
         key: String,
-        /// What it has found.
+        /// The value that the read has found.
         found: Option<String>,
-        /// What there was.
+        /// The value that the key had.
         was: Option<String>,
     },
     /// Each of these has to stand before the next, and the last before the first.
@@ -104,13 +106,13 @@ impl fmt::Display for Wrong {
 
 impl std::error::Error for Wrong {}
 
-/// What is known of a key while everything is done again.
+/// The state of a key while all steps are done again.
 #[derive(Debug, Default)]
 struct Key {
     value: Option<String>,
     last: Option<usize>,
     readers: Vec<usize>,
-    /// The place of the last step that has written it, or before which somebody has who was not answered.
+    /// The place of the last step that has written it, or before which an unanswered step has written it.
     written: Option<Place>,
     /// The place of the last step that has read or written it.
     touched: Option<Place>,
@@ -119,17 +121,17 @@ struct Key {
 struct Replay<'a> {
     steps: &'a [Step],
     keys: HashMap<&'a str, Key>,
-    /// What was not answered, by what it writes, and has not been seen: the first that was asked for comes last.
+    /// Unanswered steps whose write has not been seen, by key and value: the step that was asked for first comes last.
     maybe: HashMap<(&'a str, Option<&'a str>), Vec<usize>>,
     behind: Vec<Vec<usize>>,
     is_done: Vec<bool>,
     summary: Summary,
 }
 
-/// Whether one order explains a history.
+/// Judges whether one order explains a history.
 ///
 /// # Errors
-/// What it does not explain.
+/// The part that no order explains.
 pub fn judge(steps: &[Step]) -> Result<Summary, Wrong> {
     let mut replay = Replay::new(steps)?;
     let mut order: Vec<usize> = (0..steps.len())
@@ -176,7 +178,8 @@ impl<'a> Replay<'a> {
                 }
             }
         }
-        // Of keys that were taken away it is not known by whom: whoever asked first could have done it at any time that others could.
+        // A missing key does not tell which step took it away: the step that was asked for first could have been done
+        // at any time that others could.
         for of in replay.maybe.values_mut() {
             of.sort_unstable_by_key(|at| std::cmp::Reverse(steps[*at].began));
         }
@@ -187,7 +190,7 @@ impl<'a> Replay<'a> {
         let step = &self.steps[at];
         self.is_done[at] = true;
         self.summary.several += u64::from(step.reads.len() + step.writes.len() > 1);
-        // Whatever has been done before this step stands before all that it reads.
+        // All steps done before this one stand before all that it reads.
         for (key, found) in &step.reads {
             self.explain(at, (key, found))?;
         }
@@ -200,7 +203,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// A read has found something else than the key had: something that was never answered has been done before.
+    /// If a read has found another value than the key had, a step that was never answered has been done before.
     fn explain(
         &mut self,
         at: usize,
@@ -245,8 +248,8 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// What was never answered was done between two places, as a read has shown: so was all else that it writes, where nobody has written since the
-    /// first of them.
+    /// An unanswered step was done between two places, as a read has shown. So were all its other writes, to keys that
+    /// no step has written since the first of these places.
     fn complete(&mut self, at: usize, since: Option<Place>, place: Option<Place>) {
         for (key, value) in &self.steps[at].writes {
             let of = self.maybe.get_mut(&(key, value.as_deref()));
@@ -276,7 +279,8 @@ impl<'a> Replay<'a> {
         (key.written, key.touched) = (place, place);
     }
 
-    /// Times are steps of their own, one before the other: what has ended stands before the time of that, and what begins later behind it.
+    /// Times are steps of their own, one before the other: a step that has ended stands before the time of its end, and
+    /// a step that begins later behind that time.
     fn by_time(&mut self) {
         let of = self.steps.iter().enumerate();
         let done = of.filter(|(at, _)| self.is_done[*at]);
@@ -287,7 +291,7 @@ impl<'a> Replay<'a> {
             })
             .flatten()
             .collect();
-        // What ends when another begins is taken to overlap it.
+        // A step that ends when another begins is taken to overlap it.
         times.sort_unstable();
         let mut last = None;
         for (_, is_end, at) in times {
@@ -304,7 +308,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Steps that stand before each other.
+    /// Steps of which each has to stand before the next, and the last before the first.
     fn cycle(&self) -> Option<Vec<usize>> {
         let mut before = vec![0_u32; self.behind.len()];
         self.behind.iter().flatten().for_each(|at| before[*at] += 1);
@@ -318,7 +322,7 @@ impl<'a> Replay<'a> {
             }
         }
         let first = before.iter().position(|before| *before > 0)?;
-        // Each that is left has one before it that is left, too: going back comes to one again.
+        // Each step that is left has one before it that is left, too: going back comes to one again.
         let mut from = vec![usize::MAX; before.len()];
         for (at, behind) in self.behind.iter().enumerate() {
             if before[at] > 0 {

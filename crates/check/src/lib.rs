@@ -1,10 +1,9 @@
-//! What must hold of Rota's engines, as predicates over what processes saw.
+//! The properties that must hold of Rota's engines, as predicates over the events of processes.
 //!
-//! [`event`] is what is looked at, whether it comes from a trace file or from a simulation. A
-//! [`trace::Trace`] holds what all processes saw, and [`check_all`] checks every property of Extended
-//! Virtual Synchrony on it. Of [`properties`], each is one file that says what must hold and what it
-//! leaves alone. [`online::Online`] checks what can be judged while a simulation runs, and
-//! [`online::UniformOnline`] the same of engines with one order over primary views.
+//! [`event`] has the events that are looked at, from a trace file or from a simulation. A [`trace::Trace`] holds the
+//! events of all processes, and [`check_all`] checks every property of Extended Virtual Synchrony on it. Each of the
+//! [`properties`] is one file that says what must hold and what it leaves alone. [`online::Online`] checks what can be
+//! judged while a simulation runs, and [`online::UniformOnline`] the same of engines with one order over primary views.
 //!
 //! ```
 //! use rota_check::event::{Event, EventKind};

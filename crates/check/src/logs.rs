@@ -1,9 +1,11 @@
-//! Whether what clients of shared logs were told can be explained: by what the logs have at the end, which is one order of everything.
+//! The check of a history of shared logs: the contents of the logs at the end, which are one order of everything, have
+//! to explain all answers.
 //!
-//! What is appended is never the same twice, so each entry says where it came from. Then everything can be looked at by itself: what was acknowledged is
-//! where it was said to be; what was refused is nowhere; what was appended to several logs at once is in all of them or in none; what was asked for again is
-//! there once; what was told before another thing was asked for stands before it; and a reader has seen exactly what is there, nothing left out, and all that
-//! was acknowledged before it asked.
+//! Clients never append the same value twice, so each entry says where it came from. Then each step can be looked at by
+//! itself: an acknowledged value is where the answer said; a refused value is nowhere; values that were appended to
+//! several logs at once are in all of them or in none; a value that was asked for again is there once; an append that
+//! was answered before another one was asked for stands before it; and a reader has seen exactly what is there, nothing
+//! left out, and all that was acknowledged before it asked.
 
 mod wrong;
 
@@ -15,59 +17,60 @@ use crate::history::Place;
 
 pub use wrong::Wrong;
 
-/// Where an entry is: its log, and its position there.
+/// The place of an entry: its log, and its position there.
 pub type At = (String, u64);
 
-/// What a client asked for at once, and was told.
+/// All that a client asked for at once, and the answer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Step {
-    /// Which client.
+    /// The client.
     pub client: u64,
-    /// When it asked, in nanoseconds of one clock.
+    /// The time of the question, in nanoseconds of one clock.
     pub began: u64,
-    /// When it was told. Without it was told nothing, and may have been done or not.
+    /// The time of the answer. Without it the client was told nothing, and the step may have been done or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<u64>,
-    /// What.
+    /// The kind of the step.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// See [`Step`].
+/// The kinds of steps: see [`Step`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum What {
-    /// These values are appended, all or none: the log of each, and the position that it was said to have.
+    /// These values are appended, all or none: the log of each, and its position according to the answer.
     Append {
         /// Log, value, position.
         values: Vec<(String, String, Option<u64>)>,
     },
-    /// It was said that these values were not appended.
+    /// The answer said that these values were not appended.
     Refused {
         /// Log and value.
         values: Vec<(String, String)>,
     },
-    /// A log is read from a position on; what it had, one position behind the other. `to_end`: it was said that there is no more.
+    /// A log is read from a position on, one position behind the other. `to_end`: the answer said that there is no
+    /// more.
     Read {
         /// The log.
         log: String,
         /// The first position that was asked for.
         from: u64,
-        /// Positions and values.
+        /// The positions and values that were read.
         found: Vec<(u64, String)>,
-        /// All there was.
+        /// The answer has all there was.
         to_end: bool,
     },
-    /// Several logs are read as one: what came, in this order.
+    /// Several logs are read as one: the entries in the order in which they came.
     Merged {
-        /// Logs.
+        /// The logs.
         logs: Vec<String>,
-        /// Log, position, value, and place.
+        /// Log, position, value, and place of each entry.
         found: Vec<(String, u64, String, Place)>,
     },
 }
 
-/// A log at the end: the first position that is kept, and what it has from there on.
+/// A log at the end: the first position that is kept, and the values from there on.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Log {
     /// The first position.
@@ -79,31 +82,31 @@ pub struct Log {
 /// All logs at the end.
 pub type Logs = BTreeMap<String, Log>;
 
-/// What was looked at.
+/// The numbers of steps and entries that were looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct Summary {
     /// Appends that were acknowledged.
     pub acknowledged: u64,
-    /// Those that were not answered.
+    /// Appends that were not answered.
     pub unanswered: u64,
-    /// Of those, how many are there.
+    /// Unanswered appends of which a value is there.
     pub seen: u64,
-    /// Those that were refused.
+    /// Appends that were refused.
     pub refused: u64,
     /// Appends to several logs.
     pub several: u64,
-    /// Reads, and entries that were read.
+    /// Reads.
     pub reads: u64,
-    /// See above.
+    /// Entries that were read.
     pub read: u64,
     /// Entries at the end.
     pub entries: u64,
 }
 
-/// Looks at a history, and what the logs have at the end. What was trimmed counts as there where it was said to be.
+/// Judges a history by the contents of the logs at the end. A trimmed entry counts as being where the answer said.
 ///
 /// # Errors
-/// The first thing that cannot be.
+/// The first contradiction.
 pub fn judge(steps: &[Step], logs: &Logs) -> Result<Summary, Wrong> {
     let mut judging = Judging {
         logs,
@@ -130,9 +133,9 @@ pub fn judge(steps: &[Step], logs: &Logs) -> Result<Summary, Wrong> {
 
 struct Judging<'a> {
     logs: &'a Logs,
-    /// Where each value is.
+    /// The place of each value.
     at: HashMap<&'a str, (&'a str, u64)>,
-    /// Which step has asked for each value.
+    /// The step that has asked for each value.
     asked: HashMap<&'a str, usize>,
     /// The places that readers were told.
     places: HashMap<(&'a str, u64), Place>,
@@ -157,7 +160,7 @@ impl<'a> Judging<'a> {
         Ok(())
     }
 
-    /// What a log has at a position; none: it is not known any more.
+    /// The value of a log at a position, `Some(None)` if there is none; `None` if the position is not known any more.
     fn value(&self, log: &str, position: u64) -> Option<Option<&'a str>> {
         let log = self.logs.get(log)?;
         let at = position.checked_sub(log.first)?;
@@ -199,7 +202,7 @@ impl<'a> Judging<'a> {
             let lost = || Wrong::Lost(number, value.clone(), (log.clone(), position));
             match self.value(log, position) {
                 Some(Some(found)) if found == value => {}
-                // It was trimmed.
+                // The entry was trimmed.
                 None if position > 0 && self.logs.contains_key(log) => {}
                 _ => return Err(lost()),
             }
@@ -219,7 +222,7 @@ impl<'a> Judging<'a> {
         self.summary.seen += u64::from(there > 0);
         for (log, value, _) in values {
             self.asked.insert(value, number);
-            // Where a log was trimmed it may have been there.
+            // In a log that was trimmed the value may have been there.
             let may_be_gone = self.logs.get(log).is_none_or(|log| log.first > 1);
             if there > 0 && !self.at.contains_key(&value[..]) && !may_be_gone {
                 return Err(Wrong::Part(number, value.clone()));
@@ -228,7 +231,7 @@ impl<'a> Judging<'a> {
         Ok(())
     }
 
-    /// All that is there was asked for.
+    /// Checks that each value that is there was asked for.
     fn origins(&self) -> Result<(), Wrong> {
         for (value, at) in &self.at {
             if !self.asked.contains_key(value) {
@@ -318,14 +321,14 @@ impl<'a> Judging<'a> {
     }
 }
 
-/// When something was told of a log, the greatest position that had been told by then, and by which step.
+/// The time of an answer about a log, the greatest position that had been told by then, and the step that told it.
 type Told = (u64, u64, usize);
 
-/// What was told when, of each log.
+/// The answers about each log, by time.
 struct Acknowledged<'a>(HashMap<&'a str, Vec<Told>>);
 
 impl Acknowledged<'_> {
-    /// The greatest position that was told before this, and by which step.
+    /// The greatest position that was told before this time, and the step that told it.
     fn before(&self, log: &str, time: u64) -> Option<(u64, usize)> {
         let all = self.0.get(log)?;
         let count = all.partition_point(|(ended, ..)| *ended < time);
@@ -355,7 +358,7 @@ fn acknowledged(steps: &[Step]) -> Acknowledged<'_> {
     Acknowledged(of)
 }
 
-/// What was told before another thing was asked for stands before it.
+/// Checks that an append that was answered before another one was asked for stands before it.
 fn order<'a>(steps: &'a [Step], judging: &Judging<'a>) -> Result<(), Wrong> {
     let mut of: HashMap<&str, Vec<(u64, usize)>> = HashMap::new();
     for (number, step) in steps.iter().enumerate() {
@@ -370,7 +373,7 @@ fn order<'a>(steps: &'a [Step], judging: &Judging<'a>) -> Result<(), Wrong> {
     }
     for (log, mut all) in of {
         all.sort_unstable();
-        // From the end on: nothing that stands before was asked for when something behind it had been told.
+        // From the end on: no entry was asked for after the answer about one that stands behind it.
         let mut told: Option<(u64, usize)> = None;
         for (_, number) in all.into_iter().rev() {
             let step = &steps[number];

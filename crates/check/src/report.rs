@@ -1,4 +1,4 @@
-//! What comes out of a check.
+//! The result of a check.
 
 use rota_core::contract::{NodeId, Process};
 
@@ -11,9 +11,9 @@ const KEPT: usize = 10;
 /// Something that must hold and does not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
-    /// Which property, by its short name.
+    /// The property, by its short name.
     pub property: &'static str,
-    /// What was seen, naming processes, messages and configurations.
+    /// The details, naming processes, messages and configurations.
     pub detail: String,
 }
 
@@ -25,67 +25,68 @@ impl std::fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-/// What a trace does not say about its run.
+/// Facts about a run that its trace does not tell.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Whoever has not crashed or left by the end was alive and had nothing left to do, even if the
-    /// trace does not say so.
+    /// A process that has not crashed or left by the end was alive and had nothing left to do, even if the trace does
+    /// not say so.
     pub quiescent: bool,
-    /// The live processes at the end, by who could reach whom; for C8, which holds without them.
+    /// The live processes at the end, by the processes that they could reach; for C8, which holds without them.
     pub components: Vec<Vec<Process>>,
-    /// By which rule configurations are primary; for P2, which is sharper with it.
+    /// The rule by which configurations are primary; for P2, which is sharper with it.
     pub primary: Option<PrimaryRule>,
 }
 
 /// A rule by which configurations are primary.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PrimaryRule {
-    /// They have more than half of these nodes.
+    /// Primaries have more than half of these nodes.
     Majority(Vec<NodeId>),
-    /// They have more than half of the nodes of the primary before, or half and the smallest.
+    /// Primaries have more than half of the nodes of the primary before, or half and the smallest.
     Successive,
-    /// They have a node of the primary before: where the list of nodes that count changes, and both lists have to agree while it does.
+    /// Primaries have a node of the primary before: where the list of nodes that count changes, and both lists have to
+    /// agree while it does.
     Overlapping,
 }
 
-/// What engines promise of the order of messages.
+/// The orders of messages that engines promise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     /// Extended Virtual Synchrony: every part of a network that was split goes on.
     Evs,
     /// One order over primary views.
     Uniform,
-    /// One order that acceptors vote for, of which nobody leaves anything out but what it is told it has missed.
+    /// One order that acceptors vote for, of which no process leaves anything out but what it is told it has missed.
     Whole,
-    /// The same, where processes are given only what is ordered while they are members.
+    /// The same, where processes are given only messages that are ordered while they are members.
     OfMembers,
 }
 
-/// What was found about one property.
+/// The result for one property.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Verdict {
     /// The property's short name.
     pub property: &'static str,
-    /// What it says.
+    /// The rule in a few words.
     pub title: &'static str,
-    /// How many cases it had something to say about: where it is 0, that it holds means nothing.
+    /// The number of cases that the property speaks of: where it is 0, the absence of violations means nothing.
     pub checked: u64,
-    /// How many of them violate it.
+    /// The number of cases that violate it.
     pub violations: u64,
 }
 
-/// What was found.
+/// The result for all properties.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// What was looked for.
+    /// The order that was checked.
     pub order: Order,
-    /// One for each property, in the order of their names' numbers.
+    /// The verdicts, one for each property, in the order of their names' numbers.
     pub verdicts: Vec<Verdict>,
     /// The first violations of each property.
     pub violations: Vec<Violation>,
-    /// How much happened in the run.
+    /// The amount of what happened in the run.
     pub counters: Counters,
-    /// And of one order over primary views, if that was looked for.
+    /// The same for one order over primary views, if that was checked.
     pub uniform: Option<UniformCounters>,
 }
 
@@ -111,7 +112,7 @@ impl Report {
     }
 }
 
-/// Collects what is found about one property.
+/// Collects the cases of one property.
 #[derive(Debug)]
 pub(crate) struct Findings {
     pub verdict: Verdict,
@@ -131,7 +132,7 @@ impl Findings {
         }
     }
 
-    /// A case in which the property has something to say; if it does not hold, `detail` says how.
+    /// Counts a case that the property speaks of; if it is violated, `detail` says how.
     pub fn check(&mut self, holds: bool, detail: impl FnOnce() -> String) {
         self.verdict.checked += 1;
         if !holds {

@@ -1,8 +1,8 @@
-//! One order of which nobody leaves anything out, judged once a run is over: engines whose acceptors vote.
+//! One order of which no process leaves anything out, judged once a run is over: engines whose acceptors vote.
 //!
-//! The same checker as while a run goes on ([`WholeOnline`]). Clocks of different machines say nothing about what was
-//! first, so it is given all that anybody broadcast, and then what each process saw. That a message was delivered before
-//! it was broadcast is therefore not found here. The checker ends with the first violation.
+//! The checker is the same as while a run goes on ([`WholeOnline`]). Clocks of different machines do not tell which
+//! event was first, so the checker is given all broadcasts, and then the other events of each process. It therefore
+//! does not find a message that was delivered before it was broadcast. The checker ends with the first violation.
 
 use crate::counters::Counters;
 use crate::event::{Conf, Event, EventKind, Placed, Sent, regular_of};
@@ -11,15 +11,15 @@ use crate::report::{Findings, Options, Order, Report, Violation};
 use crate::trace::{Place, Step, Trace};
 use crate::view::{End, View};
 
-/// What is judged, and how many cases there were.
+/// The numbers of cases that are judged.
 struct Cases {
     broadcasts: u64,
     places: u64,
     at_rest: u64,
 }
 
-/// Checks one order that acceptors vote for; `only_as_member`: of processes that are given only what is ordered while they
-/// are members.
+/// Checks one order that acceptors vote for; `only_as_member`: processes are given only messages that are ordered while
+/// they are members.
 pub(crate) fn check_whole(trace: &Trace, options: &Options, only_as_member: bool) -> Report {
     let view = View::new(trace, options);
     let order = match only_as_member {
@@ -95,7 +95,7 @@ fn see(
     })
 }
 
-/// Nothing is known of what its sender did.
+/// Whether nothing is known of the sender's events.
 fn is_untraced(view: &View<'_>, place: &Place) -> bool {
     let sender = view.message(place.message).process;
     let number = view.trace.process_number(sender);
@@ -110,7 +110,7 @@ fn sent(view: &View<'_>, place: &Place) -> Sent {
     }
 }
 
-/// The event that a step stands for, if it is to be judged. Which service a message was sent with its broadcast says.
+/// The event of a step, if it is to be judged. The broadcast of a message tells its service.
 fn kind(view: &View<'_>, step: &Step) -> Option<EventKind> {
     let ring = |conf: u32| regular_of(view.id(conf));
     let placed = |place: &Place| Placed {

@@ -1,4 +1,4 @@
-//! Trace files: what is written is read back, and what is none of a trace is said.
+//! Trace files: written events are read back, and a line that is none of a trace is reported.
 
 use std::fs;
 use std::path::{Path, PathBuf};

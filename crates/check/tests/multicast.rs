@@ -1,4 +1,4 @@
-//! A run of three learners of two partitions over two rings, and what is found when something of it is wrong.
+//! A run of three learners of two partitions over two rings, and the violations found when something of it is wrong.
 
 use rota_check::multicast::{Line, MulticastReport, check_multicast};
 

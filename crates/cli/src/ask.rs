@@ -1,4 +1,4 @@
-//! Asking daemons how they are.
+//! Asks daemons how they are.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -13,7 +13,8 @@ use serde::Deserialize;
 
 use crate::client::Failure;
 
-/// How long a daemon may take to answer: one that is well does within milliseconds, and a crowded one within a second.
+/// The time that a daemon may take to answer: one that is well does within milliseconds, and a crowded one within a
+/// second.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The longest answer, in bytes: some thousand clients.
@@ -31,7 +32,7 @@ pub struct AskOptions {
     config: Option<PathBuf>,
 }
 
-/// Where a daemon says how it is.
+/// The place at which a daemon says how it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
     /// Its admin socket.
@@ -101,7 +102,7 @@ fn sockets_of(path: &Path, needed: bool) -> Result<Vec<Place>, String> {
     Ok(paths.into_iter().map(Place::Unix).collect())
 }
 
-/// What is said of the clients' socket.
+/// The words on the clients' socket.
 const NOT_ADMIN: &str = "this is not an admin socket: clients connect at `socket`, and how a daemon is says the one that \
                          its configuration calls `admin`";
 
@@ -112,7 +113,7 @@ struct Refused {
 }
 
 impl Place {
-    /// What the daemon says, as it says it, and what that means.
+    /// The daemon's answer, as it came and parsed.
     pub fn ask(&self) -> Result<(String, DaemonStatus), Failure> {
         let wrong = |what: &dyn fmt::Display| Failure::failed(format!("{self}: {what}"));
         let line = self.answer().map_err(|error| wrong(&silence(error)))?;
@@ -125,7 +126,7 @@ impl Place {
         Ok((line.trim_end().to_owned(), status))
     }
 
-    /// What is said of somebody who has not answered as daemons do.
+    /// The words on a peer that has not answered as daemons do.
     fn no_answer(&self, line: &str) -> String {
         match self {
             Self::Unix(_) if line.is_empty() => format!(
@@ -139,7 +140,7 @@ impl Place {
         }
     }
 
-    /// What the daemon says, as it says it.
+    /// The daemon's answer, as it came.
     pub fn answer(&self) -> io::Result<String> {
         match self {
             Self::Unix(path) => {
@@ -165,7 +166,7 @@ pub fn ask_all(places: &[Place]) -> Vec<Result<(String, DaemonStatus), Failure>>
     })
 }
 
-/// What it means that somebody does not answer.
+/// The words on a peer that does not answer.
 fn silence(error: io::Error) -> String {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {

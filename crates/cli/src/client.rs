@@ -1,4 +1,4 @@
-//! What the commands that are clients of a daemon have in common.
+//! The common parts of the commands that are clients of a daemon.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub struct TlsOptions {
 }
 
 impl TlsOptions {
-    /// What is in the files; `None`: no TLS is spoken.
+    /// The contents of the files; `None`: no TLS is spoken.
     pub fn load(&self) -> Result<Option<Tls>, TlsFileError> {
         let tls = match (&self.ca, &self.certificate, &self.key) {
             (None, ..) => return Ok(None),
@@ -77,7 +77,7 @@ impl ClientOptions {
     }
 }
 
-/// Why a command ends before it should.
+/// The reason why a command ends before it should.
 #[derive(Debug)]
 pub struct Failure {
     what: String,
@@ -101,13 +101,13 @@ impl Failure {
         }
     }
 
-    /// Where it happened.
+    /// Adds the place of the failure.
     pub fn at(self, place: impl Display) -> Self {
         let what = format!("{place}: {}", self.what);
         Self { what, ..self }
     }
 
-    /// Says why.
+    /// Says the reason.
     pub fn exit(&self) -> ExitCode {
         complain(&self.what);
         ExitCode::from(self.status)

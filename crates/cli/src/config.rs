@@ -179,7 +179,7 @@ fn describe_ring(config: &NodeConfig, ring: &RingConfig, size: &DatagramSize, ta
     table.row("priority_method", method);
     table.row("datagram_bytes", format!("{} ({size})", size.bytes));
     table.row("packet_payload_bytes", ring.frame_bytes());
-    // What is cut into most parts may be smaller than what was asked for.
+    // The limit of a message in the most parts may be smaller than what was asked for.
     let outbox = Outbox::new(ring.frame_bytes(), ring.message_bytes, ring.backlog_bytes);
     table.row("message_bytes", outbox.limit().min(config.message_limit()));
     table.row("backlog_bytes", ring.backlog_bytes);

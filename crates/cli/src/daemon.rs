@@ -110,7 +110,7 @@ fn open(options: &DaemonOptions) -> Result<Daemon, String> {
     Ok(daemon)
 }
 
-/// Whoever has started this process has ended when its end of a pipe is closed.
+/// Stops when the standard input is closed: the process that has started this one has ended then.
 fn stop_with_input() -> io::Result<()> {
     let wait = || {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());

@@ -1,4 +1,4 @@
-//! What is wrong with a ring, in words: what several daemons say of themselves, compared.
+//! The troubles of a ring, in words: the words of several daemons on themselves, compared.
 //!
 //! A slow node, a link that loses datagrams and a client that does not read all make a ring slow. They are
 //! told apart by where the token's time goes, by whose packets come late at whom, and by what waits for whom.
@@ -19,7 +19,7 @@ use rota_daemon::DaemonStatus;
 
 pub use ring::{company, missing};
 
-/// What a daemon has said at the beginning of the interval, and at its end.
+/// The states of a daemon at the beginning of the interval, and at its end.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// At the beginning.
@@ -33,7 +33,7 @@ pub struct Seen {
 pub struct Finding {
     /// Something has to be done.
     pub wrong: bool,
-    /// What it is.
+    /// The sentence.
     pub text: String,
 }
 
@@ -48,24 +48,24 @@ impl Finding {
 }
 
 impl Seen {
-    /// Which node it is.
+    /// The node.
     pub const fn node(&self) -> u16 {
         self.after.node
     }
 
-    /// How long the interval was, in microseconds.
+    /// The length of the interval, in microseconds.
     pub fn micros(&self) -> u64 {
         let micros = self.after.uptime_us.saturating_sub(self.before.uptime_us);
         micros.max(1)
     }
 
-    /// How much a counter has grown.
+    /// The growth of a counter.
     pub fn grown(&self, name: &str) -> u64 {
         let of = |status: &DaemonStatus| status.counters.get(name).copied().unwrap_or(0);
         of(&self.after).saturating_sub(of(&self.before))
     }
 
-    /// How much the daemon's times of rotations have grown: how many, and their mean in microseconds.
+    /// The growth of the daemon's times of rotations: the number, and the mean in microseconds.
     pub fn rotations(&self) -> (u64, f64) {
         let (before, after) = (&self.before.token.rotation, &self.after.token.rotation);
         let count = after.count.saturating_sub(before.count);
@@ -73,7 +73,8 @@ impl Seen {
         (count, sum as f64 / count.max(1) as f64)
     }
 
-    /// How many rotations took longer than so many microseconds, as far as the bounds of the daemon's histogram tell.
+    /// The number of rotations that took longer than `micros` microseconds, as far as the bounds of the daemon's
+    /// histogram tell.
     pub fn rotations_beyond(&self, micros: u64) -> u64 {
         let (before, after) = (&self.before.token.rotation, &self.after.token.rotation);
         let grown = after.buckets.iter().enumerate().map(|(at, count)| {
@@ -100,10 +101,10 @@ pub fn distinct(seen: Vec<Seen>) -> Vec<Seen> {
     all
 }
 
-/// What is wrong, the worst first; never nothing, unless nobody has answered.
+/// The findings, the worst first; never none, unless nobody has answered.
 pub fn explain(seen: &[Seen]) -> Vec<Finding> {
     let mut findings = ring::look(seen);
-    // Where packets do not arrive, tokens carry requests for them round and round: they are slow for no other reason.
+    // If packets do not arrive, tokens carry requests for them round and round: they are slow for no other reason.
     if reach::look(seen).is_none() {
         findings.extend(token::look(seen));
     }

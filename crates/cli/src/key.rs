@@ -74,7 +74,7 @@ fn change(
     Ok(ring)
 }
 
-/// What is used of a key file, without the keys.
+/// The numbers of the keys of a key file that are used, without the keys.
 pub fn describe(ring: &KeyRing) -> impl Display + use<> {
     let ids: Vec<String> = ring.ids().map(|id| id.to_string()).collect();
     format!(

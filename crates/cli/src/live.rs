@@ -72,7 +72,7 @@ enum Said {
 fn say(said: &Said) {
     if let Ok(line) = serde_json::to_string(said) {
         let mut out = io::stdout().lock();
-        // Who has gone needs no answer.
+        // A reader that has gone needs no answer.
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }
 }
@@ -106,7 +106,7 @@ struct LiveApp {
     waiting: VecDeque<(Service, Vec<u8>, u64)>,
     load: Option<Load>,
     load_outstanding: u64,
-    /// What is submitted whenever the ring takes more.
+    /// The payload that is submitted whenever the ring takes more.
     flood: Option<Vec<u8>>,
     order: Order,
     served: Served,

@@ -49,7 +49,7 @@ impl Log {
         (writer, log)
     }
 
-    /// How many lines were dropped because nobody took those before.
+    /// The number of lines that were dropped because nobody took those before.
     pub fn lost(&self) -> impl Fn() -> u64 + Send + 'static {
         let lost = self.lost.clone();
         move || lost.dropped_lines() as u64

@@ -1,4 +1,4 @@
-//! Telling a service manager how the daemon is (`sd_notify`); nothing happens where there is none.
+//! Tells a service manager how the daemon is (`sd_notify`); does nothing where there is none.
 
 use std::io;
 use std::thread;
@@ -6,7 +6,7 @@ use std::thread;
 use rota_daemon::Control;
 use sd_notify::NotifyState;
 
-/// What cannot be told changes nothing for the ring.
+/// News that cannot be told change nothing for the ring.
 fn tell(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         tracing::warn!(%error, "the service manager cannot be told");
@@ -41,7 +41,7 @@ pub fn watch(control: Control) -> io::Result<()> {
         .name("rota-watchdog".to_owned())
         .spawn(move || {
             loop {
-                // What stood still for a third of the limit, and goes on, says so at once.
+                // A driver that stood still for a third of the limit, and goes on, says so at once.
                 if control.is_alive(every) {
                     tell(&[NotifyState::Watchdog]);
                     thread::sleep(every);

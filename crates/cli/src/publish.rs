@@ -60,7 +60,7 @@ fn run(options: &PubOptions) -> Result<(), Failure> {
     let mut client = options.client.connect(&Client::builder())?;
     let sent = send_lines(&mut client, &envelope);
     let sent = sent.and_then(|()| all_sent(&mut client, &options.groups));
-    // What was sent before a mistake is sent.
+    // Lines before a mistake are sent all the same.
     let closed = client.close().map_err(Failure::failed);
     sent.and(closed)
 }
@@ -81,10 +81,10 @@ fn send_lines(client: &mut Client, envelope: &Envelope) -> Result<(), Failure> {
         let payload = line.strip_suffix(b"\n").unwrap_or(&line);
         send(client, envelope, payload)
             .map_err(|failure| failure.at(format_args!("line {number}")))?;
-        // Whoever types is not kept waiting, whoever pipes shares system calls.
+        // A person who types is not kept waiting, and a program that pipes shares system calls.
         if input.buffer().is_empty() {
             client.flush().map_err(Failure::failed)?;
-            // What the daemon says is not left to wait for the next line, which may take its time.
+            // The daemon's events do not wait for the next line, which may take its time.
             take_events(client)?;
         }
     }
@@ -101,7 +101,7 @@ fn send(client: &mut Client, envelope: &Envelope, payload: &[u8]) -> Result<(), 
     }
 }
 
-/// What others send to this client is for nobody.
+/// Takes the events of this client: nobody reads the messages that others send to it.
 fn take_events(client: &mut Client) -> Result<(), Failure> {
     while let Some(event) = client.try_recv().map_err(Failure::failed)? {
         if let Event::NotSent { to, code, .. } = event {

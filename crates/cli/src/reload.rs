@@ -1,9 +1,9 @@
-//! What a running daemon reads again when it is told to, by SIGHUP or `rota reload`: the keys of its cluster,
+//! The files that a running daemon reads again when it is told to, by SIGHUP or `rota reload`: the keys of its cluster,
 //! and of its settings those that can change while it runs.
 //!
-//! It reads in a thread of its own, since a disk may take its time and the ring does not wait. The keys are one part and
-//! the settings, with the rules and the files that they name, another: a part that cannot be used stays as it is, and does
-//! not keep the other from being taken. What needs a restart is named, and the rest is done.
+//! The daemon reads in a thread of its own, since a disk may take its time and the ring does not wait. The keys are one
+//! part and the settings, with the rules and the files that they name, another: a part that cannot be used stays as it
+//! is, and does not keep the other from being taken. Settings that need a restart are named, and the rest is done.
 
 mod command;
 
@@ -47,13 +47,13 @@ const AT_ONCE: [&str; 12] = [
     "daemon.spread.allow",
 ];
 
-/// Where the keys are.
+/// The name of the setting for the file of the keys.
 const KEY_FILE: &str = "key_file";
 
-/// How long a daemon may take to reload.
+/// The time that a daemon may take to reload.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a daemon was started with.
+/// The configuration of a daemon in force, and the way to change it.
 pub struct Reload {
     path: PathBuf,
     me: NodeId,
@@ -62,15 +62,15 @@ pub struct Reload {
     daemon: DaemonConfig,
     certificates: CertificateFiles,
     keys: Option<Keys>,
-    /// Where they were read.
+    /// The file that they were read from.
     key_file: Option<PathBuf>,
     control: Control,
 }
 
-/// What one part of a reload has come to.
+/// The outcome of one part of a reload.
 #[derive(Debug, Default)]
 struct Taken {
-    /// What was taken, in words.
+    /// The changes that were taken, in words.
     said: Vec<String>,
     /// Something is otherwise than before.
     changed: bool,
@@ -120,14 +120,14 @@ impl Reload {
         Ok(())
     }
 
-    /// What was changed, and what needs a restart; or what of that could not be.
+    /// The changes, and the settings that need a restart; or the reasons why a part could not be taken.
     fn read_again(&mut self) -> Result<String, String> {
         let text = std::fs::read_to_string(&self.path).map_err(|error| self.wrong(&error));
         let config = text.and_then(|text| {
             let config = NodeConfig::from_toml(&text).map_err(|error| self.wrong(&error))?;
             Ok((text, config))
         });
-        // Where the file cannot be used, the keys are where they were.
+        // The keys are where they were, if the file cannot be used.
         let key_file = match &config {
             Ok((_, config)) => config.key_file.clone(),
             Err(_) => self.key_file.clone(),
@@ -147,7 +147,7 @@ impl Reload {
         let daemon = DaemonConfig::from_toml(text).map_err(|error| wrong(&error))?;
         let new = settings(text);
         let (mut changed, waiting) = sort(&self.in_force, &new);
-        // That is the other part's.
+        // The file of the keys is the other part's.
         changed.retain(|name| name != KEY_FILE);
         let daemon = self.daemon.changed_to(&daemon).map_err(|error| {
             let what = wrong(&error);
@@ -216,7 +216,7 @@ impl Reload {
     }
 }
 
-/// What is said of both parts. An error names what was taken all the same.
+/// The words on both parts. An error names what was taken all the same.
 fn together(settings: Part, keys: Part) -> Result<String, String> {
     let (mut said, mut failed, mut changed) = (Vec::new(), Vec::new(), false);
     for part in [settings, keys] {
@@ -248,8 +248,8 @@ fn named(settings: &[String]) -> String {
     names.join(", ")
 }
 
-/// Which settings have changed: those that count at once, and those that need a restart. Keys that are read
-/// from another file count at once.
+/// The settings that have changed: those that count at once, and those that need a restart. Keys that are read from
+/// another file count at once.
 fn sort(
     old: &BTreeMap<String, Value>,
     new: &BTreeMap<String, Value>,

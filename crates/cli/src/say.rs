@@ -10,10 +10,10 @@ use std::sync::OnceLock;
 
 use serde::Serialize;
 
-/// Why standard output takes nothing more: in words, or none if its reader has gone.
+/// The reason why standard output takes nothing more: in words, or none if its reader has gone.
 static OVER: OnceLock<Option<String>> = OnceLock::new();
 
-/// Prints text; what comes of it, [`ended`] says.
+/// Prints text; [`ended`] tells what comes of it.
 pub fn print(text: &impl Display) {
     let mut out = io::stdout().lock();
     if let Err(error) = writeln!(out, "{text}").and_then(|()| out.flush()) {

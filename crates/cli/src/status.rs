@@ -13,7 +13,7 @@ use crate::client::Failure;
 use crate::explain::{Seen, distinct, explain, missing};
 use crate::say::{complain, print};
 
-/// What its clients and groups count that ought to stand still, beside what the ring does.
+/// Counters of its clients and groups that ought to stand still, beside those of the ring.
 const QUIET: [&str; 12] = [
     "admins_not_allowed",
     "clients_garbled",
@@ -160,7 +160,7 @@ fn text(answer: &DaemonStatus) -> String {
     text
 }
 
-/// Who is in the configuration and not with this daemon, if anybody.
+/// The line on the nodes in the configuration that are not with this daemon, if there are any.
 fn missing_line(answer: &DaemonStatus) -> String {
     let missing = missing(answer);
     let missing: Vec<String> = missing.iter().map(|node| format!("node {node}")).collect();
@@ -170,7 +170,7 @@ fn missing_line(answer: &DaemonStatus) -> String {
     }
 }
 
-/// What FastCast's senders go by, where they go by anything.
+/// The capacities that FastCast's senders go by, if they go by any.
 fn links(answer: &DaemonStatus) -> Option<String> {
     let level = |name: &str| answer.counters.get(name).copied();
     let mbps = |kbps: u64| match kbps {
@@ -230,7 +230,7 @@ mod tests {
         assert!(text(&answer).contains("missing  node 2, node 4\n"));
         "operational: 1, 2, 3, 4".clone_into(&mut answer.ring);
         assert!(!text(&answer).contains("missing"));
-        // Who is on no ring says so, and what it lacks.
+        // A node that is on no ring says so, and what it lacks.
         "no majority: nothing is ordered".clone_into(&mut answer.ring);
         assert!(!text(&answer).contains("missing"));
         "in no view; operational: 1, 2".clone_into(&mut answer.ring);

@@ -90,7 +90,7 @@ fn look(options: &InspectOptions) -> ExitCode {
     ExitCode::from(u8::from(!seen.damage.is_empty()))
 }
 
-/// What is said of a log that may lack what it has answered.
+/// The words on a log that may lack records that it has answered.
 const LOST: &str = "something that was answered may be missing; its node has not begun anew since";
 
 fn text(seen: &Seen) -> String {

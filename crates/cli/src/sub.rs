@@ -89,7 +89,7 @@ impl Printer {
         let event = match client.try_recv() {
             Ok(Some(event)) => Ok(event),
             Ok(None) => {
-                // Whoever reads this sees all there is, before there is more.
+                // A reader sees all there is, before there is more.
                 if let Err(error) = self.out.flush() {
                     say::failed(&error);
                     return Ok(None);
@@ -106,7 +106,7 @@ impl Printer {
                 format!("{group}: the daemon's rules do not let this client be there any more");
             return Err(Failure::failed(text));
         }
-        // Whoever read this has gone, or cannot take it: no more is wanted.
+        // The reader has gone, or cannot take it: no more is wanted.
         Ok(self.print(&event).unwrap_or_else(|error| {
             say::failed(&error);
             None

@@ -178,7 +178,8 @@ fn aligned(rows: &[Row]) -> String {
     text
 }
 
-/// Who is on the ring, in few characters; of a node that is on none, the first words of what it says. `--explain` says the rest.
+/// The nodes on the ring, in few characters; of a node that is on none, the first of its words. `--explain` says the
+/// rest.
 fn short_ring(status: &DaemonStatus) -> String {
     let Some(nodes) = company(status).filter(|_| status.ring.starts_with("operational")) else {
         let end = status.ring.find([':', ';', '(']);

@@ -1,4 +1,4 @@
-//! What a demo leaves behind that does not come to its end: nothing.
+//! A demo that does not come to its end leaves nothing behind.
 
 use std::fs::{self, File};
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! What `rota config check --node` says of this host is what the daemon says when it starts.
+//! The words of `rota config check --node` on this host are those of the daemon when it starts.
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! A room for people: `cargo run --example chat -- SOCKET NAME ROOM`, once for each of them.
 //!
-//! Two threads, two halves: one reads lines, the other shows what comes. All members see the same lines in
-//! the same order, and who came and went at the same place between them.
+//! Two threads, two halves: one reads lines, the other shows events. All members see the same lines in the same order,
+//! with each arrival and departure at the same place between them.
 
 use std::error::Error;
 use std::io::stdin;

@@ -1,9 +1,8 @@
 //! A replicated counter: `cargo run --example counter -- SOCKET`, several times.
 //!
-//! Each copy adds one now and then. Additions come in one order, so all copies show the same values. A copy
-//! that is new asks for the value: the others answer with what it was at the place of the question, and
-//! what is added after that place the new one adds itself. When sides of a split meet, the side of the first
-//! member is right, and the others ask again.
+//! Each copy adds one now and then. Additions come in one order, so all copies show the same values. A new copy asks
+//! for the value: the others answer with the value at the place of the question, and the new copy adds all later
+//! additions itself. When sides of a split meet, the side of the first member is right, and the others ask again.
 
 use std::error::Error;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Who leads: `cargo run --example leader -- SOCKET [GROUP]`, several times.
+//! The election of a leader: `cargo run --example leader -- SOCKET [GROUP]`, several times.
 //!
 //! The first member of the view leads. Views are the same for all members and come at the same place of
 //! the order, so all agree without a message. When the network splits, each side has a leader of its own.

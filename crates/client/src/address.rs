@@ -1,19 +1,19 @@
-//! Where a daemon listens.
+//! The address of a daemon.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Where a daemon listens.
+/// The address at which a daemon listens.
 ///
-/// From a text: `tcp:HOST:PORT` is TCP, `tls:HOST:PORT` is TLS, everything else the path of a Unix socket.
+/// A text gives one: `tcp:HOST:PORT` is TCP, `tls:HOST:PORT` is TLS, everything else the path of a Unix socket.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Address {
-    /// A Unix socket. The daemon knows its clients by what the kernel says of them.
+    /// A Unix socket. The kernel tells the daemon the user and the groups of its clients.
     Unix(PathBuf),
-    /// Host and port. Neither protected nor authenticated, so only loopback is taken unless
-    /// [`crate::Builder::insecure`] says otherwise.
+    /// Host and port. TCP neither protects nor authenticates, so only loopback addresses are taken unless
+    /// [`crate::Builder::insecure`] allows others.
     Tcp(String),
     /// Host and port, encrypted: with the feature `tls`, and `Builder::tls`.
     Tls(String),

@@ -1,12 +1,12 @@
-//! Where a message goes, and how.
+//! The destinations and the guarantee of a message.
 
 use rota_core::contract::Service;
 use rota_core::groups::{GroupName, NameError};
 
 use crate::protocol::{Destination, PrivateName};
 
-/// Where a message goes, and how. A plain text does for one destination and what the client was built
-/// with: `client.send("orders", b"hello")`.
+/// The destinations, the guarantee and the kind of a message. A plain text does for one destination and the defaults of
+/// the client: `client.send("orders", b"hello")`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Envelope {
     to: To,
@@ -46,7 +46,7 @@ impl Envelope {
         }
     }
 
-    /// Which guarantee the message asks for; otherwise the client's.
+    /// The guarantee that the message asks for; without this call the client's.
     #[must_use]
     pub const fn service(mut self, service: Service) -> Self {
         self.service = Some(service);

@@ -1,4 +1,4 @@
-//! What can go wrong: one type for each operation.
+//! The errors of a client: one type for each operation.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -10,7 +10,7 @@ use rota_core::groups::NameError;
 
 use crate::protocol::{Code, DecodeError, VERSION};
 
-/// How a connection ended. It stays so: connect again, or use [`crate::Reconnecting`].
+/// The end of a connection. It is final: connect again, or use [`crate::Reconnecting`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ConnectionLost {
@@ -25,7 +25,7 @@ pub enum ConnectionLost {
     Ended,
     /// The socket failed, or the stream was cut short: within a frame, or by TLS before the daemon said that it ends.
     Io(Arc<io::Error>),
-    /// What the daemon sent was not the protocol.
+    /// The daemon sent bytes that are not the protocol.
     Protocol(DecodeError),
     /// The daemon sent a frame that does not belong into a connection.
     Unexpected,
@@ -59,7 +59,7 @@ impl fmt::Display for ConnectionLost {
 
 impl Error for ConnectionLost {}
 
-/// What has happened and the daemon's reason; its words too, unless they say the same.
+/// Writes a failure and the daemon's reason; the daemon's words too, unless they say the same.
 fn put_reason(f: &mut fmt::Formatter<'_>, what: &str, code: Code, text: &str) -> fmt::Result {
     let reason = code.to_string();
     if text.is_empty() || text == reason {
@@ -69,7 +69,7 @@ fn put_reason(f: &mut fmt::Formatter<'_>, what: &str, code: Code, text: &str) ->
     }
 }
 
-/// Why there is no connection.
+/// The reason for which there is no connection.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ConnectError {

@@ -1,4 +1,4 @@
-//! What a client is told.
+//! The events of a client.
 
 use std::time::Duration;
 
@@ -34,10 +34,10 @@ pub enum Event {
     Lagging {
         /// Bytes that waited for it at the daemon.
         waiting: u64,
-        /// At so many the daemon closes the connection, or skips: [`crate::SlowPolicy`].
+        /// The limit, in bytes, at which the daemon closes the connection, or skips: [`crate::SlowPolicy`].
         limit: u64,
     },
-    /// A message of this client, sent before, went to nobody.
+    /// The daemon sent a message of this client, from before, to no receiver.
     NotSent {
         /// The number that it was given ([`crate::Envelope::kind`]).
         kind: u16,
@@ -48,11 +48,11 @@ pub enum Event {
         /// Why, for people.
         text: String,
     },
-    /// The client has missed something, because it took its events too slowly. For everybody else it has
-    /// disconnected and joined its groups again, here in the order; with membership the views of that
-    /// follow. What the members have agreed on meanwhile, the application has to ask them.
+    /// The client has missed something, because it took its events too slowly. For everybody else it has disconnected
+    /// and joined its groups again, here in the order; with membership the views of that follow. The application has to
+    /// ask the members for all that they have agreed on meanwhile.
     Skipped {
-        /// So many messages are missing.
+        /// The number of messages that are missing.
         messages: u64,
         /// Bytes of their payloads.
         bytes: u64,
@@ -64,43 +64,43 @@ pub enum Event {
     Excluded,
     /// The daemon is in a view again.
     Included {
-        /// What was delivered meanwhile is missing, of the client's own messages perhaps those that it had sent
-        /// before: others have got them. With membership a view of each group follows that says who is in it now; what
-        /// the members have agreed on meanwhile, the application has to ask them. Otherwise nothing is missing, and
-        /// everything goes on where it stopped.
+        /// Deliveries of that time are missing, perhaps own messages too that the client had sent before: others have
+        /// got them. With membership a view of each group follows, with its members now; the application has to ask the
+        /// members for all that they have agreed on meanwhile. Otherwise nothing is missing, and everything goes on
+        /// where it stopped.
         missed: bool,
     },
     /// The connection was lost, and there is a new one. Of [`crate::Reconnecting`] only.
     Reconnected(Gap),
 }
 
-/// What may be missing between the events before and after a new connection.
+/// The events that may be missing between an old connection and a new one.
 ///
-/// All that was ordered between the last event and the joins of the new connection is missing: messages
-/// and views. With membership the first view of each group says who is in it now; what the members
-/// have agreed on meanwhile, the application has to ask them.
+/// All that was ordered between the last event and the joins of the new connection is missing: messages and views. With
+/// membership the first view of each group has its members now; the application has to ask the members for all that
+/// they have agreed on meanwhile.
 #[derive(Clone, Debug)]
 pub struct Gap {
-    /// How the earlier connection ended.
+    /// The end of the earlier connection.
     pub lost: ConnectionLost,
-    /// From when that was noticed until all joins were done.
+    /// The time from the discovery of the loss until all joins were done.
     pub duration: Duration,
     /// Bytes of messages, with their frames, that this client had sent and that the daemon had not said
     /// to have taken. Each of these messages was ordered or not, and so was each that the daemon had taken
     /// and that had no place in the order when it died; none is sent again.
     pub unsettled_bytes: u64,
-    /// What the client is called now. Without a name of its own it got a new one.
+    /// The private name of the client now. A client without a name of its own got a new one.
     pub name: PrivateName,
     /// Groups that the daemon does not let it join again, and why: the next connection will not try, unless the
     /// application joins them meanwhile.
     pub not_joined: Vec<(GroupName, RequestError)>,
 }
 
-/// What an event counts for beside its bytes.
+/// The bytes that an event counts for beside its content.
 const EVENT_BYTES: usize = 128;
 
 impl Event {
-    /// About how much memory it takes, in bytes.
+    /// The memory that the event takes, about, in bytes.
     pub(crate) fn cost(&self) -> usize {
         EVENT_BYTES
             + match self {

@@ -1,8 +1,7 @@
-//! What applications use to speak with a daemon.
+//! The library by which applications speak with a daemon.
 //!
-//! A [`Client`] joins groups by name and sends messages to groups and to single clients. All members of a
-//! group get its messages in one order, and with [`Builder::membership`] also its views: who is in the
-//! group from there on.
+//! A [`Client`] joins groups by name and sends messages to groups and to single clients. All members of a group get its
+//! messages in one order, and with [`Builder::membership`] also its views: the members of the group from there on.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -25,7 +24,7 @@
 //! |---|---|
 //! | [`Client`] | one thread that sends and receives; [`Client::split`] for two threads |
 //! | [`Envelope`] | several destinations, another service, a kind |
-//! | [`Event`] | what a client is told |
+//! | [`Event`] | the events of a client |
 //! | `AsyncClient` | the same for tokio, with the feature of that name |
 //! | [`Client::try_read`], [`Pending`] | the same for any loop of events: nothing waits |
 //! | [`Reconnecting`] | a client that connects again, and says what may be missing |

@@ -1,4 +1,4 @@
-//! What a daemon of this host says through memory (`docs/protocols/client.md`), for both kinds of clients.
+//! The daemon's frames through memory (`docs/protocols/client.md`), for both kinds of clients.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,12 +8,12 @@ use rota_memory::Reader;
 
 use crate::protocol::Welcome;
 
-/// The memory, for whoever reads.
+/// The memory, for both halves of a client.
 #[derive(Debug)]
 pub struct Memory(Mutex<Reader>);
 
 impl Memory {
-    /// What to read from, if the daemon speaks through memory.
+    /// The reader of the memory, if the daemon speaks through memory.
     pub fn of(welcome: &Welcome, descriptor: Option<&OwnedFd>) -> io::Result<Option<Box<Self>>> {
         match (welcome.memory, descriptor) {
             (0, None) => Ok(None),

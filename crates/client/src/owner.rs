@@ -1,13 +1,12 @@
-//! Whose a connection is.
+//! The process that owns a connection.
 
 use std::{io, process};
 
 /// The process that connected.
 ///
 /// A child of it has a copy of everything, bytes that are still to be written included. The connection stays the
-/// parent's: what the child wrote, the parent would write once more, what it read, the parent would miss, and a
-/// goodbye would be the parent's. So in a child each step fails before it does anything, and what is dropped there
-/// is dropped in silence.
+/// parent's. The parent would write the child's bytes once more and miss all that the child read, and a goodbye would
+/// be the parent's. So in a child each step fails before it does anything, and drops do nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Owner(u32);
 
@@ -17,7 +16,7 @@ impl Owner {
         Self(process::id())
     }
 
-    /// Whether this process has connected, and not one that it was forked from.
+    /// Whether this process has connected; false in a process that was forked from it.
     pub fn is_this(self) -> bool {
         self == Self::this()
     }

@@ -1,4 +1,4 @@
-//! What is asked of TCP, by both kinds of clients.
+//! The TCP options of both kinds of clients, and the order of the addresses to try.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,24 +13,25 @@ use rustix::net::sockopt::{
 
 use crate::error::ConnectError;
 
-/// From one attempt to connect to the next, with another address of the host, while the earlier ones go on (RFC
-/// 8305 has this number).
+/// The pause from one attempt to connect to the next, with another address of the host, while the earlier ones go on
+/// (RFC 8305 has this number).
 pub const STAGGER: Duration = Duration::from_millis(250);
 
-/// A connection on which nothing has come for so long is asked for a sign of life.
+/// After this time without a received byte the system asks the daemon's host for a sign of life.
 const IDLE: Duration = Duration::from_secs(10);
-/// And again after so long, if none comes.
+/// The time from one question without an answer to the next.
 const AGAIN: Duration = Duration::from_secs(5);
-/// After so many questions without an answer the connection is lost.
+/// After this number of questions without an answer the connection is lost.
 const QUESTIONS: u32 = 4;
-/// What was sent may be without an acknowledgement for so long, in milliseconds: as long as all these take.
+/// The time for which sent bytes may be without an acknowledgement, in milliseconds: as long as all these questions
+/// take.
 const UNANSWERED_MS: u32 = 30_000;
 
-/// So many bytes fit into what a daemon's host takes in, even if the daemon reads nothing at all.
+/// The bytes that the daemon's host buffers for sure, even if the daemon reads nothing at all.
 const FIT_BYTES: u64 = 32 << 10;
 
-/// Makes a new connection what a client needs: it writes at once, since writes are gathered already, and it is lost half
-/// a minute after the daemon's host has vanished.
+/// Sets the options of a new connection: it writes at once, since writes are gathered already, and it is lost half a
+/// minute after the daemon's host has vanished.
 pub fn prepare(socket: impl AsFd) -> io::Result<()> {
     set_tcp_nodelay(&socket, true)?;
     set_tcp_keepidle(&socket, IDLE)?;
@@ -45,27 +46,27 @@ fn set_patience(socket: impl AsFd, patient: bool) -> io::Result<()> {
     Ok(set_tcp_user_timeout(socket, most)?)
 }
 
-/// Whether what was sent may be without an acknowledgement for as long as the system likes.
+/// Whether sent bytes may be without an acknowledgement for as long as the system likes.
 ///
-/// The system makes no difference between a host that says nothing and one that says that it has no room. A daemon
-/// that reads nothing for a while, as without a majority, must not look dead: so while more is on the way than fits there,
-/// this side is patient. On a connection that is idle the questions go on.
+/// The system does not tell a host that is silent from one that has no room. A daemon that reads nothing for a while,
+/// as without a majority, must not look dead: so while more bytes are on the way than fit there, this side is patient.
+/// On an idle connection the questions go on.
 #[derive(Default, Debug)]
 pub struct Patience(AtomicBool);
 
 impl Patience {
-    /// So many bytes of messages are on the way. Called by one at a time.
+    /// Sets the patience for this number of bytes of messages on the way. Only one thread at a time may call this.
     pub fn mind(&self, socket: impl AsFd, bytes: u64) {
         let patient = bytes > FIT_BYTES;
-        // A socket that has failed has no use for it.
+        // A socket that has failed does not need the option.
         if self.0.load(Relaxed) != patient && set_patience(socket, patient).is_ok() {
             self.0.store(patient, Relaxed);
         }
     }
 }
 
-/// The addresses to try, one behind the other: of both versions in turns, as the system prefers them. Only those of this
-/// machine, unless it may be left.
+/// The addresses to try, one behind the other: of both versions in turns, as the system prefers them. Only addresses of
+/// this machine, unless `insecure` allows others.
 pub fn to_try(
     found: impl Iterator<Item = SocketAddr>,
     insecure: bool,
@@ -95,7 +96,7 @@ fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     turns
 }
 
-/// What is said of a host without any address.
+/// The error for a host without any address.
 pub fn no_address() -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, "the host has no address")
 }
@@ -140,7 +141,7 @@ pub mod tests {
         TcpListener::bind("127.0.0.1:0").expect("a port")
     }
 
-    /// Where connections are refused.
+    /// A port at which connections are refused.
     pub fn closed_port() -> SocketAddr {
         open_port().local_addr().expect("its address")
     }

@@ -1,4 +1,4 @@
-//! TLS, without a socket of its own: blocking and async clients have the same.
+//! TLS without a socket of its own, for both blocking and async clients.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,7 +16,7 @@ use crate::error::ConnectError;
 /// The most bytes that are encrypted before they are written.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// How a client and a daemon of another host know each other. With the feature `tls`.
+/// The certificates by which a client and a daemon of another host know each other. With the feature `tls`.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,7 +33,7 @@ pub struct Tls {
     server_name: Option<String>,
 }
 
-/// What is wrong with a file of certificates or keys.
+/// An error in a file of certificates or keys.
 #[derive(Debug)]
 pub struct TlsFileError {
     path: PathBuf,
@@ -102,7 +102,7 @@ impl Tls {
         self
     }
 
-    /// One side of a connection to `HOST:PORT`, for who reads and writes himself.
+    /// One side of a connection to `HOST:PORT`, for a caller with its own reads and writes.
     ///
     /// # Errors
     /// [`ConnectError::Tls`]: no server has such a name.
@@ -120,7 +120,7 @@ impl Tls {
         connection.map_err(|error| tls(&error))
     }
 
-    /// For a connection to `HOST:PORT`.
+    /// The session of a connection to `HOST:PORT`.
     pub(crate) fn session(&self, host: &str) -> Result<Session, ConnectError> {
         let mut connection = self.connection(host)?;
         connection.set_buffer_limit(None);
@@ -158,7 +158,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsFileErro
     Ok(found)
 }
 
-/// What a handshake waits for.
+/// The next event that a handshake waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     Done,
@@ -166,19 +166,19 @@ pub enum Step {
     Write,
 }
 
-/// One connection. Both halves of a client use it, and nobody waits while holding it.
+/// One connection. Both halves of a client use it, and neither waits while it holds the lock.
 #[derive(Debug)]
 pub struct Session(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
     connection: ClientConnection,
-    /// Bytes of the application that are encrypted and not written whole. Whoever wrote them writes them
-    /// again, and is told then that they are written.
+    /// Bytes of the application that are encrypted and not written whole. The caller offers the same bytes again, and
+    /// only then learns that they are written.
     owed: usize,
-    /// There may be something to read that the socket knows nothing of.
+    /// The connection may hold data to read without the socket being ready.
     more: bool,
-    /// What ended the connection behind bytes that are still to be read.
+    /// The error that ended the connection behind bytes that are still to be read.
     failed: Option<io::Error>,
 }
 
@@ -224,7 +224,7 @@ impl Session {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }
-            // Of what came in one piece with it, everything comes first.
+            // All bytes that came in one piece with the error are read before it.
             if let Some(error) = state.failed.take() {
                 return Err(error);
             }
@@ -233,13 +233,13 @@ impl Session {
                 Ok(None) => return Ok(None),
                 Err(error) => state.failed = Some(error),
             }
-            // What is read may want an answer; a socket that takes nothing more says so when it is read.
+            // Bytes that were read may need an answer; a socket that takes nothing more says so when it is read.
             let _ = state.flush(socket);
         }
     }
 
-    /// Writes some of these bytes; `None` if the socket does not take that yet: then the same bytes have to
-    /// be written again.
+    /// Writes some of these bytes; `None` if the socket does not take them yet: then the caller has to offer the same
+    /// bytes again.
     pub fn write(
         &self,
         socket: &mut (impl Read + Write),
@@ -257,12 +257,12 @@ impl Session {
         Ok(Some(std::mem::take(&mut state.owed)))
     }
 
-    /// Whether there may be something to read that the socket knows nothing of.
+    /// Whether the connection may hold data to read without the socket being ready.
     pub fn has_more(&self) -> bool {
         self.state().more
     }
 
-    /// Says that nothing more is written, as far as the socket takes that.
+    /// Announces the end of this side's bytes, as far as the socket takes that.
     pub fn close(&self, socket: &mut (impl Read + Write)) {
         let mut state = self.state();
         state.connection.send_close_notify();
@@ -271,7 +271,7 @@ impl Session {
 }
 
 impl State {
-    /// Writes what is encrypted; whether that was everything.
+    /// Writes all encrypted bytes; false if the socket did not take all of them.
     fn flush(&mut self, socket: &mut impl Write) -> io::Result<bool> {
         while self.connection.wants_write() {
             match self.connection.write_tls(socket) {
@@ -284,7 +284,7 @@ impl State {
         Ok(true)
     }
 
-    /// Reads from the socket: how many bytes, 0 at its end; `None` if there is nothing yet.
+    /// Reads from the socket. Returns the number of bytes, 0 at the end of the stream; `None` if there is nothing yet.
     fn take_in(&mut self, socket: &mut (impl Read + Write)) -> io::Result<Option<usize>> {
         let bytes = loop {
             match self.connection.read_tls(socket) {
@@ -295,7 +295,7 @@ impl State {
             }
         };
         if let Err(error) = self.connection.process_new_packets() {
-            // The daemon is told why.
+            // This alert tells the daemon the reason.
             let _ = self.flush(socket);
             return Err(io::Error::new(ErrorKind::InvalidData, error));
         }

@@ -19,14 +19,14 @@ pub struct Buffer<S> {
     high: Seq,
 }
 
-/// What became of a packet.
+/// The result of an insertion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inserted {
-    /// It was not here.
+    /// The packet was not here.
     New,
-    /// It was, or is not wanted any more.
+    /// The packet was here already, or is not wanted any more.
     Duplicate,
-    /// It is further ahead than there is room for.
+    /// The packet is further ahead than the buffer has room for.
     BeyondWindow,
 }
 
@@ -49,7 +49,7 @@ impl<S> Buffer<S> {
         seq as usize & (self.slots.len() - 1)
     }
 
-    /// How many packets above the discarded ones it can keep.
+    /// The number of packets above the discarded ones that the buffer can keep.
     pub const fn capacity(&self) -> u64 {
         self.capacity as u64
     }
@@ -80,7 +80,7 @@ impl<S> Buffer<S> {
         self.high
     }
 
-    /// What has been received above the aru, in at most `most` ranges; and whether there is more.
+    /// The ranges of packets received above the aru, `most` ranges at most; and whether there are more.
     pub fn have(&self, most: usize) -> (Vec<RequestRange>, bool) {
         let mut ranges = Vec::new();
         for seq in self.aru + 1..=self.high {
@@ -139,7 +139,7 @@ impl<S> Buffer<S> {
         seq > self.discarded && seq - self.discarded <= self.slots.len() as u64
     }
 
-    /// Takes out the lowest one, if it is here.
+    /// Takes out the lowest packet that is not discarded, if it is here.
     pub fn take_first(&mut self) -> Option<S> {
         if self.discarded >= self.aru {
             return None;
@@ -159,8 +159,8 @@ impl<S> Buffer<S> {
         }
     }
 
-    /// Appends what is missing up to `bound` to `ranges`, at most `most` ranges; answers with how
-    /// many packets that is.
+    /// Appends the missing packets up to `bound` to `ranges`, at most `most` ranges; returns the number of those
+    /// packets.
     pub fn missing(&self, bound: Seq, ranges: &mut Vec<RequestRange>, most: usize) -> u64 {
         let bound = bound.min(self.discarded.saturating_add(self.capacity()));
         let mut count = 0;

@@ -51,8 +51,8 @@ impl BurstBuilder {
         }
     }
 
-    /// How many bytes of a shorter datagram the last burst takes behind its packets, if that is at least
-    /// `least`.
+    /// The size, at most, of a shorter datagram that the last burst takes behind its packets, in bytes; `None` if that
+    /// is less than `least`.
     pub fn room_for_shorter(&self, least: usize) -> Option<usize> {
         let open = self.open.as_ref().filter(|open| open.takes(least))?;
         Some(
@@ -62,7 +62,7 @@ impl BurstBuilder {
         )
     }
 
-    /// What was laid out.
+    /// Closes the last burst, and returns all bursts in order.
     pub fn finish(mut self) -> Vec<Burst> {
         self.close();
         self.done

@@ -1,4 +1,4 @@
-//! Reading and writing what messages and records consist of. Reading is total.
+//! Reading and writing of the fields of messages and records. Reading is total.
 
 use alloc::vec::Vec;
 
@@ -24,7 +24,7 @@ pub fn put_ring(bytes: &mut Vec<u8>, ring: RingId) {
     bytes.extend(ring_bytes(ring));
 }
 
-/// A service in what is written to disks and between daemons.
+/// The byte of a service on disks and between daemons.
 pub const fn service_byte(service: Service) -> u8 {
     match service {
         Service::Reliable => 1,
@@ -35,11 +35,11 @@ pub const fn service_byte(service: Service) -> u8 {
     }
 }
 
-/// What is left to read.
+/// The bytes that are left to read.
 pub struct Reader<'a>(pub &'a [u8]);
 
 impl Reader<'_> {
-    /// The next so many bytes. `None` where there are fewer.
+    /// The next `N` bytes. `None` where there are fewer.
     pub fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (first, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
@@ -111,13 +111,13 @@ impl Reader<'_> {
     }
 }
 
-/// Bytes, behind how many they are.
+/// Appends bytes behind their number.
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend((bytes.len() as u32).to_le_bytes());
     out.extend_from_slice(bytes);
 }
 
-/// The same. `None` where they are not there.
+/// Reads bytes as [`put_bytes`] writes them. `None` where they are not there.
 pub fn take_bytes<'a>(bytes: &mut Reader<'a>) -> Option<&'a [u8]> {
     let length = bytes.u32()? as usize;
     let (taken, rest) = bytes.0.split_at_checked(length)?;
@@ -125,7 +125,7 @@ pub fn take_bytes<'a>(bytes: &mut Reader<'a>) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// Bytes or none.
+/// Appends bytes, or the sign that there are none.
 pub fn put_some(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
     out.push(u8::from(bytes.is_some()));
     if let Some(bytes) = bytes {
@@ -133,7 +133,7 @@ pub fn put_some(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
     }
 }
 
-/// The same. `None` where they are not there.
+/// Reads bytes or none as [`put_some`] writes them. `None` where they are not there.
 pub fn take_some<'a>(bytes: &mut Reader<'a>) -> Option<Option<&'a [u8]>> {
     Some(match bytes.flag()? {
         true => Some(take_bytes(bytes)?),
@@ -141,7 +141,7 @@ pub fn take_some<'a>(bytes: &mut Reader<'a>) -> Option<Option<&'a [u8]>> {
     })
 }
 
-/// A list. `None` where one of its items is not there. Room for it is made as it comes.
+/// Reads a list. `None` where one of its items is not there. Memory for the list is taken as its items come in.
 pub fn take_list<'a, T>(
     bytes: &mut Reader<'a>,
     mut item: impl FnMut(&mut Reader<'a>) -> Option<T>,

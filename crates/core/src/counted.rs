@@ -1,4 +1,4 @@
-//! What an engine counts, for people and metrics: a number of each name, with words.
+//! Counters of an engine, for people and metrics: numbers with a name and a sentence each.
 
 /// A struct of counters, with a name and a sentence of each.
 #[macro_export]
@@ -11,12 +11,12 @@ macro_rules! counters {
         }
 
         impl $owner {
-            /// Adds all of them, by name.
+            /// Adds all counters, by name.
             pub fn add_to(&self, counters: &mut ::alloc::collections::BTreeMap<&'static str, u64>) {
                 $(*counters.entry(stringify!($name)).or_default() += self.$name;)*
             }
 
-            /// What a counter says, for people.
+            /// The sentence that explains a counter to people.
             pub fn help(name: &str) -> Option<&'static str> {
                 match name {
                     $(stringify!($name) => Some(concat!($($doc),*)),)*

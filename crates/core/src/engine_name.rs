@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-/// Which protocol orders the messages.
+/// The protocol that orders the messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -13,7 +13,7 @@ pub enum EngineName {
     AcceleratedRing,
     /// The original Totem ring.
     TotemRing,
-    /// A sequencer numbers what all multicast; all acknowledge.
+    /// A sequencer numbers the packets that all members multicast; all acknowledge.
     #[cfg_attr(feature = "serde", serde(rename = "fastcast"))]
     FastCast,
     /// Vector clocks, along a ring of reliable links.
@@ -36,7 +36,7 @@ impl EngineName {
         Self::URingPaxos,
     ];
 
-    /// As it is written: in settings, on the command line, in reports.
+    /// The name in settings, on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AcceleratedRing => "accelerated-ring",
@@ -63,7 +63,7 @@ impl EngineName {
         matches!(self, Self::Lcr | Self::RingPaxos | Self::URingPaxos)
     }
 
-    /// Whether acceptors vote, which must not forget what for.
+    /// Whether acceptors vote, which must not forget their votes.
     pub const fn has_votes(self) -> bool {
         matches!(self, Self::RingPaxos | Self::URingPaxos)
     }

@@ -1,37 +1,38 @@
-//! Who is next on the link to the successor: this process with a packet of its own, or the packet of
-//! another that waits to be passed on.
+//! The choice of the next packet on the link to the successor: a packet of this process, or the packet of another
+//! member that waits to be passed on.
 //!
-//! What arrives has to be passed on in the order of its arrival: the order ≺ follows from that. So the only
-//! choice there is, is when an own packet may go first. Each origin has an account of what it was given on
-//! this link, in bytes (start-time fair queueing); an own packet goes first if less was given to this
-//! process than to the origin of the packet that is next. Whoever had nothing to send saves nothing up.
+//! Packets have to be passed on in the order of their arrival: the order ≺ follows from that. The only choice is when
+//! an own packet may go first. Each origin has an account of the bytes that it was given on this link (start-time fair
+//! queueing); an own packet goes first if less was given to this process than to the origin of the packet that is next.
+//! An origin without anything to send saves nothing up.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::mutants::{self, Mutant};
 
-/// What each origin was given on the link to the successor.
+/// The accounts of all origins on the link to the successor.
 #[derive(Clone, Debug)]
 pub struct Fair {
     me: usize,
-    /// What each origin was given, in bytes.
+    /// The bytes that each origin was given.
     given: Vec<u64>,
-    /// How many packets of each wait.
+    /// The number of packets of each origin that wait.
     waiting: Vec<usize>,
-    /// The account of whoever was served last, before that.
+    /// The largest account of an origin at the time it was served, before the bytes of that packet.
     now: u64,
     /// This process had something to send when it was asked last.
     own: bool,
 }
 
 impl core::hash::Hash for Fair {
-    /// What is first is not what is right: a search over all schedules tries both anyway.
+    /// Leaves out the accounts: the choice of the first packet decides nothing about correctness, and a search over all
+    /// schedules tries both anyway.
     fn hash<H: core::hash::Hasher>(&self, _: &mut H) {}
 }
 
 impl Fair {
-    /// Of this member, `me`, among so many; nothing was given to anybody.
+    /// The accounts of member `me` among `members`; no origin was given anything yet.
     pub fn new(members: usize, me: usize) -> Self {
         Self {
             me,

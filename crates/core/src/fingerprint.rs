@@ -1,4 +1,4 @@
-//! What two states of an engine are told apart by, for a search that visits each state once.
+//! Fingerprints of an engine's states, for a search that visits each state once.
 //!
 //! Two engines with one fingerprint have the same future, given the same inputs at the same distances
 //! of time. So a fingerprint holds everything that decides what an engine will do, with two exceptions:
@@ -14,16 +14,16 @@ use core::hash::{Hash, Hasher};
 
 use crate::contract::Time;
 
-/// Takes in what a state consists of.
+/// Takes in the parts of a state.
 pub struct Fingerprint<'a, H> {
     hasher: &'a mut H,
     now: Time,
-    /// No past longer than this is asked about.
+    /// The longest past that anything asks about, in nanoseconds.
     longest: u64,
 }
 
 impl<'a, H: Hasher> Fingerprint<'a, H> {
-    /// Of a state at this time; no past longer than `longest` is asked about.
+    /// The fingerprint of a state at this time; nothing asks about a past longer than `longest`.
     pub const fn new(hasher: &'a mut H, now: Time, longest: u64) -> Self {
         Self {
             hasher,
@@ -32,18 +32,18 @@ impl<'a, H: Hasher> Fingerprint<'a, H> {
         }
     }
 
-    /// Something that holds no time.
+    /// Adds a value that holds no time.
     pub fn add(&mut self, value: impl Hash) {
         value.hash(self.hasher);
     }
 
-    /// When something is to happen.
+    /// Adds the time at which something is to happen.
     pub fn due(&mut self, at: impl Into<Option<Time>>) {
         let left = at.into().map(|at| at.since(self.now));
         left.hash(self.hasher);
     }
 
-    /// When something has happened.
+    /// Adds the time at which something has happened.
     pub fn past(&mut self, at: impl Into<Option<Time>>) {
         let ago = at.into().map(|at| self.now.since(at).min(self.longest));
         ago.hash(self.hasher);

@@ -5,7 +5,7 @@
 
 use core::sync::atomic::{AtomicU16, Ordering};
 
-/// One way to be wrong. Each says in `docs/verification.md` what it breaks and what catches it.
+/// One way to be wrong. `docs/verification.md` says of each what it breaks and what catches it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[allow(missing_docs, reason = "each is described where it is used")]
 #[rustfmt::skip]
@@ -76,12 +76,12 @@ impl core::fmt::Display for Mutant {
     }
 }
 
-/// Which of some broken versions is switched on, for a whole process.
+/// The switch of a set of broken versions, of which one at most is on in the whole process.
 #[derive(Debug)]
 pub struct Switch(AtomicU16);
 
 impl Switch {
-    /// None is.
+    /// A switch with no version on.
     pub const fn off() -> Self {
         Self(AtomicU16::new(0))
     }
@@ -92,12 +92,12 @@ impl Switch {
         self.0.store(number, Ordering::Relaxed);
     }
 
-    /// Whether any is switched on.
+    /// Whether any version is on.
     pub fn any(&self) -> bool {
         self.0.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether this one is.
+    /// Whether this version is on.
     #[inline]
     pub fn is(&self, number: u16) -> bool {
         self.0.load(Ordering::Relaxed) == number + 1
@@ -113,12 +113,12 @@ mod switch {
     static ON: Switch = Switch::off();
     static CHECKS: AtomicBool = AtomicBool::new(false);
 
-    /// Machines check themselves though one is on: to show what their invariants find.
+    /// Has machines check themselves though a mutant is on, to show what their invariants find.
     pub fn keep_checks(keep: bool) {
         CHECKS.store(keep, Ordering::Relaxed);
     }
 
-    /// Whether they do.
+    /// Whether machines check themselves though a mutant is on.
     pub fn keeps_checks() -> bool {
         CHECKS.load(Ordering::Relaxed)
     }
@@ -128,7 +128,7 @@ mod switch {
         ON.set(mutant.map(|mutant| mutant as u16));
     }
 
-    /// Whether any is.
+    /// Whether any mutant is on.
     pub fn any() -> bool {
         ON.any()
     }
@@ -143,14 +143,14 @@ mod switch {
 #[cfg(feature = "mutants")]
 pub use switch::{any, keep_checks, keeps_checks, on, set};
 
-/// Whether machines check themselves though one is on: none is, in this build.
+/// Whether machines check themselves though a mutant is on: none is, in this build.
 #[cfg(not(feature = "mutants"))]
 #[inline]
 pub const fn keeps_checks() -> bool {
     false
 }
 
-/// Whether any is switched on: never, in this build.
+/// Whether any mutant is on: never, in this build.
 #[cfg(not(feature = "mutants"))]
 #[inline]
 pub const fn any() -> bool {

@@ -1,4 +1,4 @@
-//! Chance: the same numbers from the same seed.
+//! Random numbers: the same numbers from the same seed.
 
 use crate::contract::StartState;
 
@@ -7,12 +7,12 @@ use crate::contract::StartState;
 pub struct Random(u64);
 
 impl Random {
-    /// From this seed.
+    /// The numbers of this seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Another one for each life of each process, though all are given the same seed.
+    /// Other numbers for each life of each process, though all processes are given the same seed.
     pub fn of(start: &StartState) -> Self {
         let me = start.me;
         Self(start.seed ^ me.incarnation.0 ^ u64::from(me.node.get()) << 48)

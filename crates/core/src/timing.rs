@@ -4,18 +4,17 @@
 /// (`timing =` in the configuration).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timers {
-    /// No token for so long: the ring counts as broken.
+    /// The time without a token after which the ring counts as broken.
     pub token_loss: u64,
-    /// No sign that a sent token arrived for so long: send it again.
+    /// The time without a sign that a sent token arrived after which it is sent again.
     pub token_retransmit: u64,
-    /// How long an idle ring holds its token between two rotations.
+    /// The time for which an idle ring holds its token between two rotations.
     pub token_hold: u64,
-    /// How long a gathering process waits before it says again whom it wants a ring with; a random
-    /// part of up to a half is added.
+    /// The time after which a gathering process sends its join again; a random part of up to a half is added.
     pub join: u64,
-    /// How long a gathering process waits for the others to agree before it gives them up.
+    /// The time for which a gathering process waits for the others to agree before it gives them up.
     pub consensus: u64,
-    /// How often a ring that lacks configured nodes looks for them.
+    /// The time between two searches of a ring for configured nodes that it lacks.
     pub merge: u64,
 }
 
@@ -48,7 +47,7 @@ impl Timers {
         let token_loss = loss_millis * MILLIS;
         Self {
             token_loss,
-            // The thesis's prototype: 5 ms. Many more than the four tries that must fit into a loss.
+            // The thesis's prototype: 5 ms. Many more tries than the four that must fit into a loss.
             token_retransmit: 5 * MILLIS,
             // An idle token is sent again after a fifth of the loss time; the hold must end well before.
             token_hold: token_loss / 10,
@@ -58,12 +57,12 @@ impl Timers {
         }
     }
 
-    /// How long to wait before an idle token is sent again: its receiver may be holding it.
+    /// The wait before an idle token is sent again: its receiver may be holding it.
     pub const fn idle_retransmit(&self) -> u64 {
         self.token_loss / 5
     }
 
-    /// The same where a ring counts as broken after this, in nanoseconds, if that is longer.
+    /// The same time-outs with this token-loss time, in nanoseconds, and a token hold to match, if it is longer.
     #[must_use]
     pub const fn with_token_loss(self, token_loss: u64) -> Self {
         if token_loss <= self.token_loss {

@@ -1,7 +1,6 @@
-//! Groups of clients over a model of what an engine promises: chance decides after every step who parts
-//! from whom, who dies, and how far each has got; exchanges are cut off at every message. Whatever
-//! it decides, what clients see has the properties K1 to K8 and K10, and when all are together again, all know
-//! the same.
+//! Groups of clients over a model of the promises of an engine: chance decides after every step which daemons part or
+//! die, and how far each has got; exchanges are cut off at every message. In every run, the events of clients have the
+//! properties K1 to K8 and K10, and when all daemons are together again, all know the same.
 
 #![cfg_attr(
     feature = "mutants",

@@ -1,6 +1,6 @@
-//! Dynamic linear voting between many layers, over a model of what an engine promises: chance decides
-//! after every step who hears whom, who dies, and what of its disk is written. Whatever it decides,
-//! each primary has a quorum of the one before, and when all are together again one is primary.
+//! Dynamic linear voting between many layers, over a model of the promises of an engine: chance decides after every
+//! step which processes hear each other or die, and which writes reach the disk. In every run, each primary has a
+//! quorum of the one before, and when all are together again one is primary.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -1,5 +1,5 @@
-//! What a link takes in, found out by losses: senders that keep to what is believed, and a link with a queue that
-//! something else may use, too.
+//! An estimate of a link's capacity from losses: senders that keep to the estimate, and a link with a queue that other
+//! traffic may use, too.
 
 use rota_core::contract::Time;
 use rota_core::shares::{Capacity, Estimate};

@@ -1,5 +1,5 @@
-//! Max-min fair shares: what [`max_min`] gives fits every link, and nobody could get more without taking it
-//! from who has no more.
+//! Max-min fair shares: the rates of [`max_min`] fit every link, and no sender could get more without taking it from
+//! one that has no more.
 
 mod property;
 

@@ -1,7 +1,7 @@
-//! Bandwidth shares under a model of the path that carries them: each word reaches all in one order, but
-//! each at its own pace; acknowledgements come late, twice, out of turn or not at all; views end at any
-//! moment. At every step the rates in force fit every link; when nothing more happens, all know the same,
-//! and everybody has its max-min fair share.
+//! Bandwidth shares under a model of the path that carries them: each word reaches all members in one order, but each
+//! at its own pace; acknowledgements come late, twice, out of turn or not at all; views end at any moment. At every
+//! step the rates in force fit every link; when nothing more happens, all members know the same, and each has its
+//! max-min fair share.
 
 use rota_core::shares::{Capacity, Note, Shares, max_min};
 

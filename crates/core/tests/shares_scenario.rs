@@ -1,5 +1,5 @@
-//! The experiment of FastCast §4.2 with everything that shares are made of: four senders of messages of 1 to
-//! 6 kB, whose loads change at 10, 20, 30 and 40 s. Nobody is told what is wanted: that is seen from the load.
+//! The experiment of FastCast §4.2 with all parts of the shares: four senders of messages of 1 to 6 kB, whose loads
+//! change at 10, 20, 30 and 40 s. No sender is told its requirement: it follows from the load.
 
 use rota_core::contract::Time;
 use rota_core::shares::{Bursts, Capacity, Demand, Note, Pacer, Shares, Waiting, max_min};

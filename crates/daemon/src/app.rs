@@ -1,4 +1,4 @@
-//! What the ring's loop calls.
+//! The application of the node's driver: the callbacks of the ring's loop.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -22,7 +22,7 @@ pub(crate) struct ClientsApp {
     pub failed: Option<io::Error>,
     /// The own message that is being timed, and when it was handed to the ring.
     timed: Option<(u64, Time)>,
-    /// How long these took to come back.
+    /// The times from the hand-over of timed messages to their own delivery.
     pub latency: Histogram,
 }
 
@@ -105,7 +105,7 @@ impl App for ClientsApp {
     }
 
     fn may_sleep(&mut self) -> bool {
-        // What the ring delivers in a row goes to each client at once.
+        // All that the ring delivers in a row is written to each client at once.
         self.hub.flush();
         let work = self.hub.has_work();
         let unsent = !self.full && self.hub.groups.has_to_submit();

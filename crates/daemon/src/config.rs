@@ -21,17 +21,17 @@ use crate::tls::TlsConfig;
 pub use error::DaemonConfigError;
 pub use slow::{SlowClients, ThrottleThen};
 
-/// The most memory for what one client is told, in bytes.
+/// The most shared memory for the frames of one client, in bytes.
 const MOST_MEMORY_BYTES: usize = 64 << 20;
 
-/// What a daemon is told beside what every node is.
+/// The settings of a daemon beside those of every node.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DaemonConfig {
     /// The Unix socket for clients, in a directory that exists. `{node}` stands for the node's number.
     pub socket: PathBuf,
-    /// The Unix socket at which the daemon says how it is, for its owner only. `{node}` stands for the
-    /// node's number.
+    /// The Unix socket at which the daemon serves its status, for its owner only. `{node}` stands for the node's
+    /// number.
     pub admin: PathBuf,
     /// Addresses of the loopback interface where clients can connect as well.
     pub tcp: Vec<SocketAddr>,
@@ -41,40 +41,41 @@ pub struct DaemonConfig {
     pub clients: usize,
     /// Groups that one client may be in.
     pub client_memberships: usize,
-    /// Bytes that may wait for a client that does not read: what becomes of one for whom more would wait,
-    /// `slow_clients` says.
+    /// Bytes that may wait for a client that does not read. Beyond that, `slow_clients` decides.
     pub client_queue_bytes: usize,
-    /// Bytes that may wait for all clients together, and a quarter of these for those of one user or address: beyond
-    /// that, the client for which most waits is treated as if that were too much for itself.
+    /// Bytes that may wait for all clients together; a quarter of them is the limit for the clients of one user or
+    /// address. Beyond either limit, the client with the most waiting bytes is treated as if these were too many for
+    /// itself.
     pub queues_bytes: u64,
-    /// Memory through which a client of this host is told things, if it can, in bytes; at most 64 MiB. 0: they go
-    /// through its socket. What is in there, or in the socket, no longer counts as waiting.
+    /// Memory through which a client of this host gets its frames, if it can, in bytes; at most 64 MiB. 0: they go
+    /// through its socket. Bytes in the memory, or in the socket, no longer count as waiting.
     pub client_memory_bytes: usize,
-    /// What becomes of such clients. They may ask for less patience, not for more.
+    /// The policy for clients for which too much waits. A client may ask for less patience, not for more.
     pub slow_clients: SlowClients,
-    /// With `slow_clients = "throttle"`: how long at most those who send to the groups of a client are made to wait
-    /// for it at once, in milliseconds.
+    /// With `slow_clients = "throttle"`: the longest time for which senders to a client's groups wait for it at once,
+    /// in milliseconds.
     pub throttle_ms: u32,
-    /// With `slow_clients = "throttle"`: what becomes of a client for which they have waited so long, or for which
-    /// too much waits even so.
+    /// With `slow_clients = "throttle"`: the policy for a client for which senders have waited for that time, or for
+    /// which too much waits even so.
     pub throttle_then: ThrottleThen,
-    /// How long a client may take to say who it is, in milliseconds.
+    /// The time that a client may take to say who it is, in milliseconds.
     pub handshake_ms: u64,
-    /// Connections that have not said who they are.
+    /// The most connections that have not said who they are.
     pub handshakes: usize,
-    /// Who may do what; whoever can open a socket may do everything where there is no rule.
+    /// The access rules; without a rule a peer that can open a socket may do everything.
     pub access: Vec<AccessRule>,
-    /// Connections from one address, of all ports that are reached by TCP.
+    /// Connections from one address, over all ports that are reached by TCP.
     pub per_address: usize,
-    /// Connections of one user of this host by Unix sockets; of the daemon's own user and root as many as there may be.
+    /// Connections of one user of this host by Unix sockets; root and the daemon's own user have no such limit.
     pub per_user: usize,
-    /// Where clients of other hosts connect; nowhere if there is no such section.
+    /// The listeners for clients of other hosts; without this section there are none.
     pub tls: Option<TlsConfig>,
-    /// Address at which metrics and status are served over HTTP; nowhere if there is none.
+    /// The address at which metrics and status are served over HTTP; without it they are not served.
     pub metrics: Option<SocketAddr>,
-    /// That address may be one that other hosts can reach, though nothing is protected there.
+    /// The address of the metrics may be one that other hosts can reach, although HTTP protects nothing.
     pub metrics_insecure: bool,
-    /// Names of hosts by which they may be asked for, beside addresses, `localhost` and this host's own name; `*`: by any.
+    /// Host names under which the metrics may be requested, beside addresses, `localhost` and this host's own name;
+    /// `*`: any.
     pub metrics_hosts: Vec<String>,
     /// Real-time priority of the ring's thread, from 1 to 99; none: an ordinary one.
     pub realtime: Option<u8>,
@@ -82,7 +83,7 @@ pub struct DaemonConfig {
     pub spread: Option<SpreadConfig>,
 }
 
-/// Where Spread's clients connect. Their protocol has no protection.
+/// The sockets for Spread's clients. Their protocol has no protection.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SpreadConfig {
@@ -90,11 +91,11 @@ pub struct SpreadConfig {
     pub socket: Option<PathBuf>,
     /// Addresses to listen at; Spread's port is 4803.
     pub tcp: Vec<SocketAddr>,
-    /// Who may connect by TCP. Needed where one of the addresses is not of the loopback interface.
+    /// Networks whose clients may connect by TCP. Needed if one of the addresses is not of the loopback interface.
     pub allow: Allow,
 }
 
-/// Networks whose clients may connect by TCP; none of them: this host's only.
+/// Networks whose clients may connect by TCP; if there are none, only this host's.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(transparent)]
 pub struct Allow(Vec<IpNet>);
@@ -170,7 +171,7 @@ impl DaemonConfig {
         Ok(file.daemon)
     }
 
-    /// Where the daemon of this node says how it is.
+    /// The path of the admin socket of this node.
     pub fn admin_of(&self, node: rota_core::contract::NodeId) -> PathBuf {
         rota_node::path_of(&self.admin, node)
     }

@@ -1,4 +1,4 @@
-//! What other threads want of the daemon's own: how it is, a sign of life, other settings.
+//! The requests of other threads to the ring's thread: for the status, for a sign of life, for other settings.
 //!
 //! The ring's thread never waits for them: it looks at one number after each turn of its loop.
 
@@ -35,19 +35,19 @@ struct Shared {
     wanted: AtomicU8,
     slot: Mutex<Slot>,
     answered: Condvar,
-    /// Who may ask over HTTP.
+    /// The access rules for requests over HTTP.
     access: Mutex<Arc<Access>>,
-    /// Those who have, and might not.
+    /// Requests over HTTP that were not allowed.
     refused: AtomicU64,
 }
 
-/// For any thread: asks the daemon, and waits for its answer.
+/// The handle of any thread to ask the daemon, and wait for its answer.
 #[derive(Clone, Debug)]
 pub struct Control {
     shared: Arc<Shared>,
 }
 
-/// What the ring's thread finds, at one time.
+/// The requests that the ring's thread finds at one time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Wanted(u8);
 
@@ -71,7 +71,7 @@ impl Control {
         }
     }
 
-    /// How the daemon is; `None` if it does not answer for so long.
+    /// The status of the daemon; `None` if it does not answer within `patience`.
     pub fn status(&self, patience: Duration) -> Option<Arc<DaemonStatus>> {
         let before = self.lock().answers;
         self.want(STATUS);
@@ -79,7 +79,7 @@ impl Control {
         slot.status.clone()
     }
 
-    /// Whether the daemon's loop turns: it gives a sign of life before so much time is over.
+    /// Whether the daemon's loop turns: it gives a sign of life within `patience`.
     pub fn is_alive(&self, patience: Duration) -> bool {
         let before = self.lock().signs;
         self.want(LIFE);
@@ -97,7 +97,7 @@ impl Control {
         self.wait(patience, |slot| slot.taken > before).is_some()
     }
 
-    /// Whether somebody may ask how the daemon is; one that may not is counted.
+    /// Whether a peer may ask for the status; a peer that may not is counted.
     pub(crate) fn may_ask(&self, peer: &Peer) -> bool {
         let access = self.shared.access.lock();
         let may = access
@@ -109,18 +109,18 @@ impl Control {
         may
     }
 
-    /// Those who asked over HTTP and might not.
+    /// The number of requests over HTTP that were not allowed.
     pub(crate) fn refused(&self) -> u64 {
         self.shared.refused.load(Ordering::Relaxed)
     }
 
-    /// From now on these may ask.
+    /// Replaces the access rules for requests over HTTP.
     pub(crate) fn set_access(&self, access: Arc<Access>) {
         let slot = self.shared.access.lock();
         *slot.unwrap_or_else(PoisonError::into_inner) = access;
     }
 
-    /// A reload was done, or not; in words, for those who ask how the daemon is.
+    /// Keeps the outcome of a reload, in words, for the status.
     pub fn reloaded(&self, outcome: Result<String, String>) {
         let mut slot = self.lock();
         let count = slot.reload.as_ref().map_or(0, |reload| reload.count) + 1;
@@ -137,7 +137,7 @@ impl Control {
 
     fn want(&self, what: u8) {
         self.shared.wanted.fetch_or(what, Ordering::Release);
-        // What cannot wake it finds it awake, or stopped.
+        // A loop that cannot be woken is awake, or has stopped.
         let _ = self.shared.waker.wake();
     }
 
@@ -156,14 +156,14 @@ impl Control {
         Some(slot)
     }
 
-    /// What is wanted, for the ring's thread.
+    /// Takes the pending requests, for the ring's thread.
     #[inline]
     pub(crate) fn take_wanted(&self) -> Option<Wanted> {
         let wanted = &self.shared.wanted;
         (wanted.load(Ordering::Relaxed) != 0).then(|| Wanted(wanted.swap(0, Ordering::Acquire)))
     }
 
-    /// Answers what was wanted; with how the daemon is, if that was.
+    /// Answers the requests; with the status of the daemon, if that was one of them.
     pub(crate) fn answer(&self, wanted: Wanted, status: Option<DaemonStatus>) {
         let mut slot = self.lock();
         if let Some(status) = status {

@@ -1,4 +1,4 @@
-//! Starting and stopping a daemon.
+//! The start and the stop of a daemon.
 
 use std::fmt;
 use std::io;
@@ -83,7 +83,7 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// How many lines of the log are lost.
+/// The number of lines of the log that are lost.
 struct LogLost(Option<Box<dyn Fn() -> u64 + Send>>);
 
 impl fmt::Debug for LogLost {
@@ -165,13 +165,12 @@ impl Daemon {
         })
     }
 
-    /// What to give this daemon's node other keys with while it runs; `None` if its datagrams are not
-    /// sealed.
+    /// The handle to give this daemon's node other keys while it runs; `None` if its datagrams are not sealed.
     pub fn keys(&self) -> Option<Keys> {
         self.driver.keys()
     }
 
-    /// Counts lines of the log that nobody will see, as whoever writes it knows, among the counters of this
+    /// Registers the number of lost lines of the log, which the writer of the log counts, among the counters of this
     /// daemon.
     pub fn count_lost_lines(&mut self, count: impl Fn() -> u64 + Send + 'static) {
         self.log_lost = LogLost(Some(Box::new(count)));
@@ -194,7 +193,7 @@ impl Daemon {
         self.driver.leave()
     }
 
-    /// What other threads may ask of this daemon while it runs.
+    /// The handle by which other threads ask this daemon while it runs.
     pub fn control(&self) -> Control {
         self.control.clone()
     }

@@ -1,4 +1,4 @@
-//! Descriptors of the process: each client takes one, and whoever looks after the daemon needs some as well.
+//! Descriptors of the process: each client takes one, and admins, metrics, links and files need some as well.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -6,18 +6,19 @@ use std::os::fd::{AsFd, AsRawFd};
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// So many are kept from clients: for admins, metrics, links between nodes, and files.
+/// Descriptors that are kept from clients: for admins, metrics, links between nodes, and files.
 const KEPT: u64 = 64;
 
-/// How many of these may be kept where there are few: one of so many.
+/// The part of few descriptors that is kept from clients: one in this number.
 const FEW: u64 = 4;
 
-/// Asks for as many as this process may have, and says in the log if they are fewer than so many clients need.
+/// Raises the limit of this process as far as it may, and logs a warning if there are fewer descriptors than this
+/// number of clients needs.
 pub fn ask_for_all(clients: usize) {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else {
         return;
     };
-    // What is refused stays as it was.
+    // A limit that the system refuses to raise stays as it was.
     let raised = soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();
     let limit = if raised { hard } else { soft };
     if for_clients(limit) < clients as u64 {
@@ -45,7 +46,7 @@ pub(crate) fn has_one_for_a_client(any: &impl AsFd) -> io::Result<()> {
     }
 }
 
-/// How many of these clients may have.
+/// The number of these descriptors that clients may have.
 const fn for_clients(limit: u64) -> u64 {
     let part = limit / FEW;
     limit - if part < KEPT { part } else { KEPT }

@@ -1,4 +1,4 @@
-//! Listeners, and which sockets are ready.
+//! The listeners, and the sockets that are ready.
 
 mod source;
 
@@ -31,29 +31,29 @@ const EVENTS: usize = 1024;
 /// Sockets have tokens below, listeners from here on.
 const FIRST_LISTENER: usize = usize::MAX / 2;
 
-/// Somebody has come by TLS, or another thread wants something.
+/// The token of the waker: clients have come by TLS, or another thread wants something.
 const WAKER: Token = Token(usize::MAX);
 
-/// Which protocol is spoken there.
+/// The protocol of a listener.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Port {
     /// Rota's own.
     Native,
     /// Spread's.
     Spread,
-    /// None: who connects is told how the daemon is.
+    /// None: a peer that connects gets the status of the daemon.
     Admin,
 }
 
-/// Somebody who comes in.
+/// A client that comes in.
 #[derive(Debug)]
 pub(crate) struct Comer {
     pub port: Port,
     pub stream: Stream,
     pub peer: Peer,
-    /// Its place among those of its owner.
+    /// The client's place among the connections of its owner.
     pub seat: Option<Seat>,
-    /// Tells it from others that came by TLS.
+    /// Distinguishes the client from others that came by TLS.
     pub tls: Option<u64>,
 }
 
@@ -70,13 +70,13 @@ impl From<Arrival> for Comer {
     }
 }
 
-/// What became of the next who waited.
+/// The outcome for the next client that waited.
 #[derive(Debug)]
 pub(crate) enum Accepted {
     Nobody,
-    /// Somebody may wait who cannot be let in just now: most often there are no descriptors left.
+    /// A client may wait that cannot be let in just now: most often there are no descriptors left.
     NotNow,
-    /// It may not come in, and has been told so.
+    /// The client may not come in, and has been told so.
     Refused,
     /// The certificate of the client with this number was revoked, after it came in by TLS.
     Revoked(u64),
@@ -88,7 +88,7 @@ pub(crate) enum Accepted {
 struct Listener {
     port: Port,
     source: Source,
-    /// The kernel has said that somebody waits, and not yet that nobody does.
+    /// The kernel has reported a waiting client, and the queue has not been found empty since.
     ready: bool,
 }
 
@@ -109,22 +109,22 @@ pub(crate) struct Door {
     waker: Arc<Waker>,
     events: Events,
     listeners: Vec<Listener>,
-    /// Whose turn it is.
+    /// The listener that accepts next.
     turn: usize,
     notices: Vec<Notice>,
-    /// Turned away for where they came from.
+    /// Clients that were turned away because of their network.
     pub turned_away: u64,
     pub seats: ConnectionLimits,
     tls: Option<TlsDoor>,
-    /// By TLS, and not let in yet.
+    /// Clients that came by TLS, and are not let in yet.
     arrived: VecDeque<News>,
     complaints: Complaints,
-    /// Nobody is let in just now, though somebody may wait.
+    /// The loop lets no client in just now, though some may wait.
     pub is_held: bool,
 }
 
 impl Door {
-    /// With so many places for each address and user.
+    /// A door with these limits of connections for each address and user.
     pub fn new(seats: ConnectionLimits) -> io::Result<Self> {
         let poll = Poll::new()?;
         Ok(Self {
@@ -143,12 +143,12 @@ impl Door {
         })
     }
 
-    /// What ends a wait for clients' sockets, from any thread.
+    /// The waker that ends a wait for clients' sockets, for any thread.
     pub fn waker(&self) -> Arc<Waker> {
         Arc::clone(&self.waker)
     }
 
-    /// Who may connect by TCP, from now on.
+    /// Sets the networks whose clients may connect by TCP.
     pub fn allow(&mut self, port: Port, allow: &Allow) {
         for listener in &mut self.listeners {
             if let Source::Tcp(_, allowed) = &mut listener.source
@@ -183,8 +183,7 @@ impl Door {
         Ok(())
     }
 
-    /// Listens at a path. A socket that a daemon before left there is taken away, one that somebody
-    /// listens at is not.
+    /// Listens at a path. Removes a socket that an earlier daemon left there, but not one at which a process listens.
     pub fn listen_unix(&mut self, port: Port, path: &Path, access: &Access) -> io::Result<()> {
         self.add(port, Source::unix(path, mode(port, access))?)
     }
@@ -207,15 +206,15 @@ impl Door {
         Ok(())
     }
 
-    /// Who comes by TLS from now on is let in so.
+    /// Sets the terms for clients that come by TLS from now on.
     pub fn change_tls(&self, terms: Terms) {
         if let Some(tls) = &self.tls {
             tls.change(terms);
         }
     }
 
-    /// Unix sockets are open to whom they have to be with other rules; one for which that is the same stays as
-    /// it is, whatever somebody has made of it.
+    /// Sets the modes of the Unix sockets for the new rules. A socket whose mode is the same by both keeps its mode,
+    /// even one that an operator has set by hand.
     pub fn open_as(&self, before: &Access, access: &Access) {
         for Listener { port, source, .. } in &self.listeners {
             if let Source::Unix(_, path) = source
@@ -228,7 +227,7 @@ impl Door {
         }
     }
 
-    /// What the thread of TLS clients counts.
+    /// The counters of the thread of TLS clients.
     pub fn tls_counters(&self) -> Vec<(&'static str, u64)> {
         let Some(tls) = &self.tls else {
             return Vec::new();
@@ -272,13 +271,14 @@ impl Door {
         Ok(())
     }
 
-    /// There is something to do that the kernel has said already.
+    /// True if notices, arrivals or ready listeners are left from earlier looks; the last two count only while clients
+    /// are let in.
     pub fn has_work(&self) -> bool {
         let waits = || self.listeners.iter().any(|listener| listener.ready);
         !self.notices.is_empty() || !self.is_held && (!self.arrived.is_empty() || waits())
     }
 
-    /// What the last looks have found.
+    /// Takes the notices of the last looks.
     pub fn take_notices(&mut self, into: &mut Vec<Notice>) {
         into.append(&mut self.notices);
     }
@@ -290,8 +290,8 @@ impl Door {
         }
     }
 
-    /// The next client that waits to come in: the listeners have their turns, so that a flood at one of them
-    /// keeps nobody waiting at another.
+    /// The next client that waits to come in: the listeners take turns, so that a flood at one of them does not hold up
+    /// clients at another.
     pub fn accept(&mut self) -> Accepted {
         match self.arrived.pop_front() {
             Some(News::Arrival(arrival)) => return Accepted::Comes(arrival.into()),
@@ -347,7 +347,7 @@ impl Door {
                     }
                 };
                 self.complaints.say(reason, &peer, &"");
-                // As far as a new socket takes it: nobody waits for this one.
+                // The farewell is written only as far as a new socket takes it: the loop does not wait for this client.
                 let _ = stream.write(&speech::crowded(port));
             }
             Waited::Stranger(peer) => {

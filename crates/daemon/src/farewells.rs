@@ -1,4 +1,4 @@
-//! Lines in the log about clients that have gone, who must not be able to fill it.
+//! Lines in the log about clients that have gone, with a limit: clients must not be able to fill the log.
 
 use rota_core::contract::Time;
 use rota_net::monotonic;
@@ -9,10 +9,10 @@ const PERIOD_NANOS: u64 = 10_000_000_000;
 /// Lines about clients that have gone, in a period.
 const FAREWELLS: u64 = 100;
 
-/// Says who has gone, as long as these are not too many.
+/// Logs clients that have gone, as long as these are not too many.
 #[derive(Debug, Default)]
 pub(crate) struct Farewells {
-    /// When there may be as many lines again.
+    /// The end of the period for which lines are counted.
     until: Time,
     said: u64,
     unsaid: u64,
@@ -26,7 +26,7 @@ impl Farewells {
         }
     }
 
-    /// How many lines there were not since the last one; `None` if there is to be none now.
+    /// The number of lines that were left out since the last one; `None` if this line is left out too.
     fn is_due(&mut self, now: Time) -> Option<u64> {
         if now >= self.until {
             self.until = now.after(PERIOD_NANOS);

@@ -1,8 +1,8 @@
-//! Metrics and status over HTTP, for whoever scrapes them.
+//! Metrics and status over HTTP.
 //!
-//! It runs in threads of its own, which ask the daemon how it is at most a few times a second, however many
-//! ask them. Whoever is slow, or sends nonsense, holds up one of few threads for a few seconds, and the ring
-//! never. `GET /metrics` and `GET /status` are all there is; each connection is for one request.
+//! The server runs in threads of its own, which ask the daemon for its status at most a few times a second, for any
+//! number of requests. A client that is slow, or sends nonsense, holds up one of few threads for a few seconds, and the
+//! ring never. `GET /metrics` and `GET /status` are all there is; each connection is for one request.
 
 mod lobby;
 
@@ -27,9 +27,9 @@ const CONNECTIONS: usize = 8;
 const REQUEST_BYTES: usize = 8192;
 /// Lines of a request's head.
 const HEADERS: usize = 64;
-/// How long a whole connection may take.
+/// The time that a whole connection may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How old an answer may be.
+/// The largest age of an answer.
 const FRESH: Duration = Duration::from_millis(250);
 
 /// Serves until it is dropped.
@@ -93,7 +93,7 @@ impl Pages {
         };
         let here = Arc::clone(pages);
         let serve = move || {
-            // Who is gone needs no answer.
+            // A client that has gone needs no answer.
             let _ = here.serve(&stream, number);
             here.lobby.leave(number);
         };
@@ -128,7 +128,7 @@ impl Pages {
         hang_up(stream, until)
     }
 
-    /// Whether the rules let who has connected know how the daemon is.
+    /// Whether the rules allow the peer of this connection to see the status.
     fn may_ask(&self, stream: &TcpStream) -> io::Result<bool> {
         let peer = Peer::at(stream.peer_addr()?.ip().to_canonical());
         let may = self.control.may_ask(&peer);
@@ -158,7 +158,7 @@ impl Pages {
         }
     }
 
-    /// How the daemon is, or was a moment ago.
+    /// The status of the daemon, at most [`FRESH`] old.
     fn status(&self) -> Option<Arc<DaemonStatus>> {
         let newest = self.newest.lock();
         let mut newest = newest.unwrap_or_else(PoisonError::into_inner);
@@ -187,7 +187,7 @@ struct Asked<'a> {
     host: Option<&'a [u8]>,
 }
 
-/// What is asked for, or how that is refused.
+/// The request, or the status line of its refusal.
 fn read_request<'a>(
     mut stream: &TcpStream,
     head: &'a mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! Clients and their groups: who asked for what, and who is told what.
+//! Clients and their groups: the requests of clients, and the events for each.
 
 mod budget;
 mod changes;
@@ -44,11 +44,11 @@ use sums::Sums;
 use throttle::Throttle;
 use unread::Unread;
 
-/// Sessions that have their turn before the ring has its own: what they ask for has to take much less than
-/// a token-loss time.
+/// Sessions that have their turn before the ring has its own: their requests have to take much less than a token-loss
+/// time.
 const TURNS_AT_ONCE: usize = 64;
 
-/// How often it is looked whether somebody takes too long to come in or to go.
+/// The time between two sweeps for clients that take too long to come in or to go.
 const SWEEP_NANOS: u64 = 500_000_000;
 
 /// All clients of a daemon.
@@ -79,9 +79,9 @@ pub(crate) struct Hub {
     credit_at: Time,
     /// Sessions with bytes that were not offered to their sockets.
     dirty: Vec<usize>,
-    /// How many bytes of the ordered stream these are.
+    /// The bytes of the ordered stream that these sessions have for their sockets.
     dirty_bytes: usize,
-    /// Some have been so since before the last turn of the clients.
+    /// Some of them have been dirty since before the last turn of the clients.
     dirty_long: bool,
     /// Sessions for which too much waits, and when they are looked at again.
     overfull: Vec<usize>,
@@ -91,13 +91,13 @@ pub(crate) struct Hub {
     /// Sessions that may be in groups that they may not be in, for want of room to have them leave.
     to_leave: Vec<usize>,
     throttle: Throttle,
-    /// Who wants to know how the daemon is.
+    /// Sessions that asked for the status of the daemon.
     asked: Vec<(usize, u64)>,
-    /// What clients see is written down.
+    /// The trace of the events that clients see.
     pub trace: Option<ClientTrace>,
     notices: Vec<Notice>,
     scratch: Vec<u8>,
-    /// The ring has delivered something since requests were last tried: there may be room for more.
+    /// The ring has delivered something since requests were last tried, so there may be room for more.
     moved: bool,
     encoded: Encoded,
     /// The kernel has just said that no socket is ready.
@@ -107,7 +107,7 @@ pub(crate) struct Hub {
     sweep_at: Time,
     accept_at: Time,
     pace: Pace,
-    /// Who is on the ring, as of the last configuration.
+    /// The nodes of the ring's last configuration.
     members: Vec<u16>,
     config: DaemonConfig,
     pub counters: Counters,
@@ -179,7 +179,7 @@ impl Hub {
         room || told || turns || self.door.has_work()
     }
 
-    /// When something is to be done though nothing happens.
+    /// The next time at which there is work even without an event.
     pub fn next_wake(&self) -> Option<Time> {
         let sweep = (!self.unsettled.is_empty()).then_some(self.sweep_at);
         let accept = self.door.is_held.then_some(self.accept_at);
@@ -209,7 +209,7 @@ impl Hub {
         self.door.take_notices(&mut self.notices);
         let mut notices = std::mem::take(&mut self.notices);
         for notice in notices.drain(..) {
-            // It may be about a session that has ended since.
+            // The notice may be about a session that has ended since.
             if let Some(session) = self.sessions.get_mut(notice.key) {
                 session.notice(notice);
                 self.schedule(notice.key);
@@ -281,7 +281,7 @@ impl Hub {
         }
     }
 
-    /// A session's turn: what it asks for.
+    /// Gives a session its turn: handles its requests.
     fn turn(&mut self, key: usize, now: Time) {
         let Some(session) = self.sessions.get_mut(key) else {
             return;
@@ -326,7 +326,7 @@ impl Hub {
         }
         self.owe(key, now);
         self.count_kept(key);
-        // How much waits for it counts when its socket has been offered that.
+        // The waiting bytes count only after the socket was offered them.
         self.offer(key);
     }
 }
@@ -334,7 +334,7 @@ impl Hub {
 #[cfg(test)]
 mod tests;
 
-/// What clients may have, and what they are told of that.
+/// The limits of clients, and the part of them that clients are told.
 fn bounds(config: &DaemonConfig) -> (Limits, Terms) {
     let limits = Limits {
         clients: config.clients,

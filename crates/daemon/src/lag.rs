@@ -1,14 +1,14 @@
-//! How far a client is behind: what waits for it against the limit, and what has filled its queue.
+//! The lag of a client: its waiting bytes against the limit, and the destinations that have filled its queue.
 
 use std::collections::BTreeMap;
 
 use rota_core::contract::Time;
 use rota_core::groups::{Destination, Hold};
 
-/// What waits for a client, against the limit.
+/// The length of a client's queue against the limit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Queue {
-    /// Little enough to be warned anew, and for nobody to wait.
+    /// Short enough that the client is warned anew, and no sender waits.
     Short,
     Fair,
     /// More than half of the limit.
@@ -34,17 +34,17 @@ impl Queue {
     }
 }
 
-/// More waits for a client than may: for how long, and whether it reads.
+/// More waits for a client than may: the time since then, and the bytes it has read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Full {
-    /// Since then, or since it was last seen to read.
+    /// The time since which the queue is full, or the client was last seen to read.
     pub since: Time,
-    /// What its socket has taken since then, in bytes.
+    /// The bytes that the client's socket has taken since then.
     pub read: usize,
 }
 
 impl Full {
-    /// As of now.
+    /// From now on.
     pub const fn begin(now: Time) -> Self {
         Self {
             since: now,
@@ -53,33 +53,33 @@ impl Full {
     }
 }
 
-/// A client that is behind, and those who wait for it.
+/// A client that is behind, and the senders that wait for it.
 #[derive(Debug, Default)]
 pub(crate) struct Lag {
-    /// Where the messages went that have come since its queue was short, and how many bytes of them.
+    /// For each destination the bytes of its messages that have come since the queue was short.
     bytes: BTreeMap<Destination, usize>,
     total: usize,
     pub throttling: Option<Throttling>,
 }
 
-/// Who sends to these, waits for a client.
+/// The destinations whose senders wait for a client.
 #[derive(Debug)]
 pub(crate) struct Throttling {
     pub since: Time,
     pub to: Vec<Destination>,
-    /// These are all by which it gets anything.
+    /// `to` has all destinations by which the client gets messages.
     pub all: bool,
 }
 
 impl Lag {
-    /// So many bytes for the client have come by one of its groups, or its own name.
+    /// Counts bytes for the client that have come by one of its groups, or its own name.
     pub fn count(&mut self, to: Destination, bytes: usize) {
         *self.bytes.entry(to).or_default() += bytes;
         self.total += bytes;
     }
 
-    /// By what its queue is being filled: what brings an eighth of all at least, or, where that did not help,
-    /// everything. That by which most comes is first.
+    /// The destinations that fill the queue: those that bring at least an eighth of all bytes, or, if that did not
+    /// help, all. The destination of the most bytes is first.
     pub fn filled_by(&self, all: bool) -> Vec<Destination> {
         let bytes = self.bytes.iter();
         let mut by: Vec<(usize, Destination)> = bytes

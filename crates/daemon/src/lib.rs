@@ -1,27 +1,27 @@
 //! The daemon: one for each host, which serves many clients on one ring.
 //!
-//! [`Daemon`] joins the ring of its configuration and opens the sockets of clients; clients are served by
-//! the ring's own thread, as a wake-up of another one costs more than the ring itself. What they ask for is
-//! ordered with everything else, and `rota_core::groups` says who gets what.
+//! [`Daemon`] joins the ring of its configuration and opens the sockets of clients. The ring's own thread serves
+//! clients, as a wake-up of another one costs more than the ring itself. The requests of clients are ordered with
+//! everything else, and `rota_core::groups` computes the receivers of each event.
 //!
 //! | room | holds |
 //! |---|---|
 //! | [`config`] | the section `[daemon]` of the configuration |
 //! | [`daemon`] | starting and stopping |
-//! | `app` | what the ring's loop calls |
-//! | [`access`] | who may do what |
-//! | `control`, `reload` | what other threads want of the ring's: its status, other settings |
-//! | `hub` | clients and their groups: who asked for what, who is told what |
-//! | `door` | listeners, and which sockets are ready |
-//! | `names` | what clients and daemons are called |
-//! | [`status`] | what it says of itself |
+//! | `app` | the callbacks of the ring's loop |
+//! | [`access`] | the rights of peers |
+//! | `control`, `reload` | requests of other threads to the ring's: for its status, for other settings |
+//! | `hub` | clients and their groups: the requests of clients, and the events for each |
+//! | `door` | listeners, and the sockets that are ready |
+//! | `names` | the names of clients and daemons |
+//! | [`status`] | the status of the daemon |
 //! | `http`, `metrics` | the same for Prometheus, in threads of their own |
-//! | `lag` | how far a client is behind |
+//! | `lag` | the lag of a client |
 //! | `session` | one client's socket: bytes in, bytes out |
-//! | `trace` | what clients do and are told, for checkers |
+//! | `trace` | requests of clients and the events for them, for checkers |
 //! | `speech` | one client's protocol: bytes to requests, events to bytes |
 //! | [`tls`] | clients of other hosts, in a thread of their own |
-//! | `seats` | how many connections an address may have |
+//! | `seats` | the limits of connections of an address or a user |
 //! | [`spread`] | the protocol of Spread's clients, without sockets |
 
 #![forbid(unsafe_code)]

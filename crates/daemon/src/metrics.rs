@@ -1,4 +1,4 @@
-//! What a daemon says of itself, as Prometheus reads it.
+//! The status of a daemon, as Prometheus reads it.
 
 mod help;
 

@@ -1,4 +1,4 @@
-//! What clients and daemons are called.
+//! The names of clients and daemons.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use rota_core::groups::{ClientName, DaemonName, Destination, Directory, Member};
 #[derive(Debug)]
 pub(crate) struct Names {
     directory: Directory,
-    /// Of the nodes that were asked for. There are at most 128 on a ring.
+    /// The names of the nodes that were asked for. There are at most 128 on a ring.
     daemons: BTreeMap<NodeId, DaemonName>,
 }
 
@@ -43,7 +43,7 @@ impl Names {
         self.client(member.name, member.daemon.node)
     }
 
-    /// Where a client's message goes; `None` if no daemon has the name.
+    /// The destination of a client's message; `None` if no daemon has the name.
     pub fn destination(&self, to: &protocol::Destination) -> Option<Destination> {
         match to {
             protocol::Destination::Group(group) => Some(Destination::Group(*group)),
@@ -54,7 +54,7 @@ impl Names {
         }
     }
 
-    /// The same, as its receivers are told.
+    /// The same destination, as its receivers see it.
     pub fn told(&mut self, to: &Destination) -> protocol::Destination {
         match to {
             Destination::Group(group) => protocol::Destination::Group(*group),

@@ -1,4 +1,4 @@
-//! Other settings for a daemon that runs.
+//! A change of settings while the daemon runs.
 
 use rota_core::contract::NodeId;
 
@@ -16,7 +16,7 @@ pub struct NewSettings {
     pub(crate) certificates: Option<Certificates>,
 }
 
-/// Which files of certificates there were: compares equal as long as none was written again.
+/// The files of certificates at one time: compares equal as long as none was written again.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CertificateFiles(Vec<Stamp>);
 

@@ -1,4 +1,4 @@
-//! How many connections one address, or one user of this host, may have.
+//! The limits of connections of one address, or of one user of this host.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,7 +11,7 @@ use rota_core::groups::Owner;
 /// Bits of an IPv6 address that one host cannot choose by itself, most often.
 const NETWORK_BITS: u32 = 64;
 
-/// Connections by who has them: by address, of all sockets that are reached by TCP, and by user.
+/// The connections of each owner: by address, over all sockets that are reached by TCP, and by user.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionLimits(Arc<Shared>);
 
@@ -31,7 +31,7 @@ pub(crate) struct Seat {
 }
 
 impl ConnectionLimits {
-    /// At most so many for each address, and for each user.
+    /// At most these numbers for each address, and for each user.
     pub fn new(per_address: usize, per_user: usize) -> Self {
         Self(Arc::new(Shared {
             per_address,
@@ -59,7 +59,7 @@ impl ConnectionLimits {
         Some(Seat { seats, at })
     }
 
-    /// How many have got none.
+    /// The number of connections that were refused.
     pub fn refused(&self) -> u64 {
         self.0.refused.load(Ordering::Relaxed)
     }
@@ -81,7 +81,8 @@ impl Drop for Seat {
     }
 }
 
-/// Whoever comes from this address, or from where one host can choose among many addresses, from its network.
+/// The owner of connections from this address. One host can choose among many addresses of an IPv6 network, so there
+/// the network counts.
 pub(crate) fn owner_at(address: IpAddr) -> Owner {
     Owner::Address(match address.to_canonical() {
         IpAddr::V6(address) if !address.is_loopback() => {

@@ -16,17 +16,17 @@ use crate::stream::Stream;
 /// Pieces handed to the kernel at once.
 const PIECES: usize = 256;
 
-/// What is read at once.
+/// The bytes that are read at once.
 pub(crate) const READ_BYTES: usize = 64 << 10;
 
-/// Bytes of one client that are looked at before others have their turn.
+/// The bytes of one client that are handled before others have their turn.
 const TURN_BYTES: usize = READ_BYTES;
 
-/// Bytes that one client is offered before others have their turn: one that reads as fast as they are written could be
-/// written for without end.
+/// The bytes that one client is offered before others have their turn: a client that reads as fast as they are written
+/// could take all the time.
 const WRITE_BYTES: usize = 256 << 10;
 
-/// What a read costs at least, as if it had brought so many bytes: nobody has many short ones in one turn.
+/// The least cost of a read, in bytes: a client must not have many short reads in one turn.
 const READ_COST: usize = 1 << 10;
 
 /// A client and its socket.
@@ -34,52 +34,52 @@ const READ_COST: usize = 1 << 10;
 pub(crate) struct Session {
     stream: Stream,
     pub speech: Speech,
-    /// Who it is, and what it may do.
+    /// The peer, and its rights.
     pub guest: Guest,
     pub connection: Option<Connection>,
     /// While the client is made to skip: its earlier connection, whose events it misses.
     pub before: Option<Connection>,
-    /// Tells it from later ones with its key.
+    /// Distinguishes the session from later ones with its key.
     pub number: u64,
-    /// When it came, or when it was told to go.
+    /// The time at which the client came, or was told to go.
     pub since: Time,
-    /// Read and not looked at yet.
+    /// Bytes that were read and not handled yet.
     rest: Vec<u8>,
-    /// Has to be tried again, before anything else of this client.
+    /// The request that has to be tried again, before anything else of this client.
     stalled: Option<Ask>,
     readable: bool,
     writable: bool,
     /// The client writes no more: the end is still to be read.
     closed: bool,
-    /// Messages that it was told.
+    /// Messages that the client was told.
     pub messages: u64,
-    /// What the largest event for it took in its queue, in bytes.
+    /// The bytes that the largest event for the client took in its queue.
     pub largest: usize,
-    /// It was told that it reads too slowly, and has not caught up since.
+    /// The client was told that it reads too slowly, and has not caught up since.
     pub warned: bool,
-    /// It is behind: by what, and who waits for it.
+    /// The lag, if the client is behind, with the senders that wait for it.
     pub lag: Option<Box<Lag>>,
-    /// It waits for another client that is.
+    /// The hold by which a message of the client waits for a slower one.
     pub held_for: Option<HeldFor>,
-    /// It looks again whether it still has to.
+    /// The session is on the list of those that look again whether they still have to wait.
     pub listed_as_held: bool,
     /// Bytes wait that were not offered to the socket yet.
     pub dirty: bool,
-    /// What the ordered stream has brought of these, and cost.
+    /// The bytes and the cost that the ordered stream has added to these.
     pub fresh: usize,
-    /// What of its memory counts in the sum of all.
+    /// The bytes of this session that count in the sum of all.
     pub counted: usize,
-    /// Too much waits for it, and has for a moment.
+    /// The state of a queue that is full, or was a moment ago.
     pub full: Option<Full>,
-    /// It is looked at again whether it has had its time to read.
+    /// The session is on the list of those whose time to read is judged.
     pub listed_as_full: bool,
-    /// It waits for a little credit.
+    /// The client waits for a little credit.
     pub owed: bool,
-    /// It asks, and is looked at again whether it has read.
+    /// The client asks, and a later look decides whether it has read.
     pub has_to_read: bool,
-    /// It has its turn soon.
+    /// The session has its turn soon.
     pub scheduled: bool,
-    /// It has its turn once the ring has delivered something.
+    /// The session has its turn once the ring has delivered something.
     pub parked: bool,
     /// Its socket is full since then, and has taken nothing.
     unread_since: Option<Time>,
@@ -89,26 +89,26 @@ pub(crate) struct Session {
     lies: bool,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(crate) enum Done {
     Yes,
-    /// There is no room for it yet.
+    /// There is no room for the request yet.
     Later(Ask),
-    /// Lists have cost enough for now: it has its turn when others and the ring have had theirs.
+    /// Lists have cost enough for now: the request has its turn when others and the ring have had theirs.
     Soon(Ask),
-    /// It would change a group, and changes before it have to be told first.
+    /// The request would change a group, and changes before it have to be told first.
     Change(Ask),
-    /// It waits for another client.
+    /// The message waits for another client.
     Held(Ask),
 }
 
-/// How a session stands after its turn.
+/// The state of a session after its turn.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Standing {
-    /// It waits for bytes.
+    /// The session waits for bytes.
     Idle,
-    /// It has more to look at.
+    /// The session has more to handle.
     More,
     /// A request waits for room.
     Stalled,
@@ -125,8 +125,8 @@ pub(crate) enum Standing {
 }
 
 impl Session {
-    /// How much may wait for it, where so much is configured: daemons whose clients may send larger messages than those of this one
-    /// may be on the ring, and two of them are no long queue.
+    /// The most bytes that may wait for the client: the configured limit, or twice its largest event. Other daemons on
+    /// the ring may allow larger messages than this one, and two of them are no long queue.
     pub fn queue_limit(&self, configured: usize) -> usize {
         configured.max(2 * self.largest)
     }
@@ -214,7 +214,7 @@ impl Session {
                 Ok(0) => return Standing::Gone("it has closed the connection".to_owned()),
                 Ok(length) => {
                     taken += length.max(READ_COST);
-                    // Where less than there was room for is all there was, the kernel tells of more.
+                    // If a short read has taken all there was, the kernel tells of later bytes.
                     let all = length < scratch.len() && !self.stream.reads_stop_early();
                     self.readable = !all || self.closed;
                     match self.pull(&scratch[..length], names, act) {
@@ -264,8 +264,8 @@ impl Session {
         Some(standing)
     }
 
-    /// Offers what waits to the socket, as much as others can wait for; says how much that has taken. What a socket does
-    /// not take any more is dropped.
+    /// Offers the waiting bytes to the socket, as many as others can wait for, and returns the number that it has
+    /// taken. A socket that takes nothing any more loses its bytes.
     pub fn write(&mut self) -> usize {
         self.dirty = false;
         let mut taken = 0;
@@ -308,17 +308,17 @@ impl Session {
         while self.can_write() && self.write() > 0 {}
     }
 
-    /// Bytes that are kept for the client: that wait for it, and of it, but for a read or two.
+    /// Bytes that are kept for the client: those that wait for it, and those read from it, but for a read or two.
     pub fn kept(&self) -> usize {
         self.speech.backlog() + self.speech.buffered() + self.rest.len()
     }
 
-    /// Something waits, and its socket may take it.
+    /// True if bytes wait, and the socket may take some.
     pub const fn can_write(&self) -> bool {
         self.writable && !self.deaf && self.speech.backlog() > 0
     }
 
-    /// For how long its socket has taken nothing, though something waits; in nanoseconds.
+    /// The time for which the socket has taken nothing, though bytes wait; in nanoseconds.
     pub fn unread_nanos(&self, now: Time) -> u64 {
         self.unread_since.map_or(0, |since| now.since(since))
     }

@@ -1,6 +1,6 @@
-//! How a daemon is: what it answers whoever asks at its admin socket.
+//! The status of a daemon: its answer at the admin socket.
 //!
-//! Whoever reads it, of this version or another, takes what is missing as nothing.
+//! Every reader, of this version or another, takes a missing field as 0, empty or absent.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,34 +9,34 @@ use rota_core::contract::{Histogram, PeerCounters};
 use rota_net::KeysInUse;
 use serde::{Deserialize, Serialize};
 
-/// What somebody is answered who may not know how the daemon is.
+/// The answer to a peer that has no right to the status.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct StatusRefused {
-    /// Why, for people.
+    /// The reason, for people.
     pub refused: &'static str,
 }
 
-/// A daemon, its ring and its clients, as of now.
+/// A daemon, its ring and its clients, at one time.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DaemonStatus {
-    /// Its number.
+    /// The number of the node.
     pub node: u16,
-    /// What clients call it.
+    /// The name of the daemon, as clients see it.
     pub name: String,
-    /// Its version.
+    /// The version of the daemon.
     pub version: Cow<'static, str>,
-    /// Its process.
+    /// The id of the process.
     pub pid: u32,
-    /// Since it was started, in microseconds.
+    /// The time since the start, in microseconds.
     pub uptime_us: u64,
     /// All nodes of its configuration.
     pub nodes: Vec<u16>,
     /// The nodes that are on its ring, as far as its clients were told.
     pub members: Vec<u16>,
-    /// What its engine does: a state, and with whom.
+    /// The state of the engine, with its members.
     pub ring: String,
-    /// What an operator should know of it beside, a sentence each: settings in which other nodes differ.
+    /// Notes for an operator, a sentence each: settings in which other nodes differ.
     pub notes: Vec<String>,
     /// The keys that datagrams between nodes are sealed with; none if they are not sealed.
     pub keys: Option<KeysInUse>,
@@ -49,32 +49,32 @@ pub struct DaemonStatus {
     pub groups: usize,
     /// Counters since its start, by name: of the engine, the sockets, the groups and the clients.
     pub counters: BTreeMap<Cow<'static, str>, u64>,
-    /// Where the time of the token goes.
+    /// The times of the token.
     pub token: TokenStatus,
-    /// What it has seen of the packets of each other node.
+    /// Counts of the packets of each other node.
     pub peers: BTreeMap<u16, PeerStatus>,
-    /// How long messages of its clients take from the ring's outbox to their own delivery. One message at a
-    /// time is timed.
+    /// The times of messages of its clients from the ring's outbox to their own delivery. One message at a time is
+    /// timed.
     pub latency: HistogramStatus,
-    /// What waits.
+    /// The queues of the daemon.
     pub queues: QueueStatus,
     /// Its own clients.
     pub clients: Vec<ClientStatus>,
-    /// What is held for clients, of all daemons, that read too slowly: messages there wait.
+    /// Destinations whose senders wait for clients, of all daemons, that read too slowly.
     pub holds: Vec<HoldStatus>,
-    /// What became of the last reload; none if there was none.
+    /// The outcome of the last reload; `None` if there was none.
     pub reload: Option<ReloadStatus>,
 }
 
-/// How often something took how long.
+/// The times of an event that occurs often.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HistogramStatus {
-    /// How often.
+    /// The number of times.
     pub count: u64,
-    /// How long all of it took, in microseconds.
+    /// The sum of the times, in microseconds.
     pub sum_us: u64,
-    /// How many took up to 1, 2, 4, 8 … µs, and not up to the bound before; the last is all that took longer.
+    /// The number of times up to 1, 2, 4, 8 … µs, and above the bound before; the last counts all longer ones.
     pub buckets: Vec<u64>,
 }
 
@@ -88,29 +88,29 @@ impl From<&Histogram> for HistogramStatus {
     }
 }
 
-/// Where the time of the token goes.
+/// The times of the token.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenStatus {
-    /// How long it was away each time, unless it may have been held for want of anything to do.
+    /// The time for which the token was away, for each visit, unless it may have been held for want of anything to do.
     pub rotation: HistogramStatus,
-    /// How long this node had it each time, from its arrival at the host until it was passed on.
+    /// The time for which this node had the token, for each visit, from its arrival at the host until it was passed on.
     pub held: HistogramStatus,
-    /// Of that, until the daemon read it, in microseconds: it did not run, or was busy.
+    /// The part of that until the daemon read the token, in microseconds: the daemon did not run, or was busy.
     pub waited_us: u64,
-    /// Of that, for what clients asked for just before, in microseconds.
+    /// The part of that for requests of clients just before, in microseconds.
     pub clients_us: u64,
-    /// Of that, while a socket was full, in microseconds.
+    /// The part of that while a socket was full, in microseconds.
     pub blocked_us: u64,
 }
 
-/// What a node has seen of another's packets.
+/// Counts of the packets of another node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PeerStatus {
-    /// Came only after this node had asked for them.
+    /// Packets that came only after this node had asked for them.
     pub repaired: u64,
-    /// This node sent them again because somebody asked.
+    /// Packets that this node sent again on request.
     pub resent: u64,
 }
 
@@ -121,7 +121,7 @@ impl From<PeerCounters> for PeerStatus {
     }
 }
 
-/// What waits in a daemon.
+/// The queues of a daemon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QueueStatus {
@@ -141,31 +141,31 @@ pub struct QueueStatus {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClientStatus {
-    /// Its private name.
+    /// The private name of the client.
     pub name: String,
-    /// Which protocol it speaks: `native` or `spread`.
+    /// The client's protocol: `native` or `spread`.
     pub protocol: Cow<'static, str>,
-    /// Who it is: `uid 1000`, or an address and the names of its certificate.
+    /// The peer: `uid 1000`, or an address and the names of its certificate.
     pub peer: String,
-    /// Bytes that wait because it does not read.
+    /// Bytes that wait because the client does not read.
     pub waiting_bytes: usize,
-    /// For how long its socket has taken nothing of them, in milliseconds.
+    /// The time for which the client's socket has taken nothing of them, in milliseconds.
     pub unread_ms: u64,
-    /// A request of its own waits: the daemon reads nothing more of it until there is room.
+    /// A request of the client waits: the daemon reads nothing more of it until there is room.
     pub held_back: bool,
-    /// The client for which a message of its own waits, if one does: the daemon reads nothing more of it.
+    /// The client for which a message of this client waits, if one does: the daemon reads nothing more of this one.
     pub held_for: Option<String>,
-    /// For how long, in milliseconds.
+    /// The time for which that message has waited, in milliseconds.
     pub held_ms: u64,
     /// The groups, or its own name, whose senders wait because this client reads too slowly.
     pub throttles: Vec<String>,
-    /// For how long, in milliseconds.
+    /// The time for which they have waited, in milliseconds.
     pub throttling_ms: u64,
     /// Messages that it has been told.
     pub messages: u64,
 }
 
-/// What is held for a client that reads too slowly.
+/// A destination whose senders wait for a client that reads too slowly.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HoldStatus {
@@ -175,14 +175,14 @@ pub struct HoldStatus {
     pub client: String,
 }
 
-/// What became of a reload.
+/// The outcome of a reload.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReloadStatus {
     /// Reloads so far.
     pub count: u64,
-    /// It was done.
+    /// The reload was done.
     pub done: bool,
-    /// In words.
+    /// The outcome in words.
     pub text: String,
 }

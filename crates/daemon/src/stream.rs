@@ -14,7 +14,7 @@ use rota_memory::Writer;
 #[derive(Debug)]
 pub(crate) enum Stream {
     Tcp(TcpStream),
-    /// What the client is told may go through memory.
+    /// The frames for the client may go through memory.
     Unix(UnixStream, Option<Box<Shared>>),
 }
 
@@ -22,9 +22,9 @@ pub(crate) enum Stream {
 #[derive(Debug)]
 pub(crate) struct Shared {
     writer: Writer,
-    /// Bytes that go before, as they are: the welcome.
+    /// Bytes that go before the first record, as they are: the welcome.
     plain: usize,
-    /// What the client finds the memory by; it goes with the first of them.
+    /// The descriptor by which the client finds the memory; it goes with the first of these bytes.
     memory: Option<OwnedFd>,
     /// The daemon has said that nothing more comes.
     over: bool,
@@ -43,7 +43,7 @@ impl Stream {
         registry.register(self.source(), token, interest)
     }
 
-    /// Prepares memory of so many bytes for what the client is told; [`Self::welcomed`] has to follow.
+    /// Prepares memory of this many bytes for the frames of the client; [`Self::welcomed`] has to follow.
     ///
     /// # Errors
     /// The system's, or that this is no Unix socket; then all stays as it is.
@@ -87,7 +87,7 @@ impl Stream {
         matches!(self, Self::Unix(..))
     }
 
-    /// Ends the way to the client; what was written still arrives. A socket that is gone has none.
+    /// Ends the way to the client; written bytes still arrive. A socket that is gone has no such way.
     pub fn hang_up(&mut self) {
         let _ = match self {
             Self::Tcp(stream) => stream.shutdown(Shutdown::Write),

@@ -1,7 +1,7 @@
-//! Writes what clients do and are told, among the lines of the node's trace.
+//! Writes the requests of clients and the events for them among the lines of the node's trace.
 //!
-//! A trace must not lie when the process is killed: what a client sent is in the file before the ring gets it,
-//! and what it is told before its socket does. So lines are gathered and written before the one and the other.
+//! A trace must not lie when the process is killed: a client's message is in the file before the ring gets it, and an
+//! event for a client before its socket does. So lines are gathered and written before the one and the other.
 
 use rota_check::event::{ClientEvent, ClientSaw, Event, EventKind, GroupView, Post};
 use rota_check::trace::TraceWriter;
@@ -12,10 +12,10 @@ use rota_node::trace::{self, TraceFile};
 
 use crate::names::Names;
 
-/// What the clients of this daemon see, on its way to the file.
+/// The trace of this daemon's clients, on its way to the file.
 #[derive(Debug)]
 pub(crate) struct ClientTrace {
-    /// Also the ring's lines go there, each of them whole.
+    /// The ring's lines go to the same file, each of them whole.
     file: TraceFile,
     me: Process,
     lines: TraceWriter<Vec<u8>>,
@@ -45,7 +45,7 @@ impl ClientTrace {
         debug_assert!(written.is_ok(), "memory takes everything");
     }
 
-    /// Numbers a message that a client sends; what it says is for [`Self::sent`].
+    /// Numbers a message that a client sends. The result is for [`Self::sent`].
     pub fn number(&self, send: &mut groups::Send, names: &mut Names) -> ClientSaw {
         let number = self.sent + 1;
         send.number = Some(number);
@@ -75,7 +75,7 @@ impl ClientTrace {
     }
 }
 
-/// What a client is told; `None` for a message of a daemon that keeps no count.
+/// The event as a client sees it; `None` for a message of a daemon that keeps no count.
 pub(crate) fn saw(event: &groups::Event, names: &mut Names) -> Option<ClientSaw> {
     let mut name = |client, node| names.client(client, node).to_string();
     Some(match event {

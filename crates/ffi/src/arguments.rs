@@ -1,4 +1,4 @@
-//! What C hands over, looked at before it is used.
+//! The arguments from C, checked before their use.
 
 use std::ffi::{CStr, c_char, c_void};
 

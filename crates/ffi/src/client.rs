@@ -1,4 +1,4 @@
-//! From connecting to closing.
+//! The life of a client, from connecting to closing.
 
 use std::ffi::{OsStr, c_char, c_int};
 use std::os::fd::{AsFd, AsRawFd};
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn rota_connect(
         let address = address_of(unsafe { bytes_of(address) }?);
         // SAFETY: NULL or options, which the caller keeps for the call.
         let builder = match unsafe { options.as_ref() } {
-            // SAFETY: what is in options are texts, or NULL.
+            // SAFETY: each pointer in options is NULL or a text.
             Some(options) => unsafe { options.builder() }?,
             None => rota_client::Client::builder(),
         };

@@ -1,4 +1,4 @@
-//! Events as C reads them.
+//! Events in the layout that C reads.
 
 use std::ffi::{c_char, c_void};
 use std::fmt::Display;
@@ -186,8 +186,8 @@ pub(crate) struct Held {
     payload: Bytes,
 }
 
-// SAFETY: what it points to is its own and on the heap, and does not move with it but for the two parts of
-// an event; [`crate::handle::Inside`] keeps it in a box. One thread at a time writes it, behind a lock.
+// SAFETY: it points to its own data on the heap, which does not move with it but for the two parts of an event;
+// [`crate::handle::Inside`] keeps it in a box. One thread at a time writes it, behind a lock.
 unsafe impl Send for Held {}
 
 impl Default for Held {

@@ -54,7 +54,7 @@ impl Client {
 
 /// Runs the body of a function: what it says, and what of a panic, becomes a status.
 pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Failure>) -> Status {
-    // What a panic may have left half-way is behind a lock, which it has poisoned.
+    // A lock, which the panic has poisoned, guards all that the panic may have left half-way.
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => Status::Ok,
         Ok(Err(failure)) => failure.keep(),

@@ -1,9 +1,8 @@
-//! The client for C: what `include/rota.h` declares, over [`rota_client`].
+//! The client for C: the functions and types of `include/rota.h`, over [`rota_client`].
 //!
-//! Each function is one call of the client's, between looking at its arguments (`arguments`) and
-//! turning what came of it into a status (`status`). A handle knows when two threads use it at once, and
-//! no panic leaves a function (`handle`). Events are laid out for C in memory that their handle keeps
-//! (`event`).
+//! Each function is one call of the client's, between the check of its arguments (`arguments`) and the status of its
+//! outcome (`status`). A handle knows when two threads use it at once, and no panic leaves a function (`handle`).
+//! Events are laid out for C in memory that their handle keeps (`event`).
 //!
 //! The header is made from these sources by `cargo xtask header`: comments on public items are read by
 //! programmers of C.

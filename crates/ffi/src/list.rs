@@ -26,8 +26,8 @@ pub(crate) struct Lists {
     groups: Vec<Group>,
 }
 
-// SAFETY: what a list points to is its own text, which is on the heap and moves with it; one thread at a
-// time writes it, behind the lock of its handle.
+// SAFETY: a list points to its own text, which is on the heap and moves with it; one thread at a time writes it, behind
+// the lock of its handle.
 unsafe impl Send for Lists {}
 
 /// All groups that the daemon knows of. *groups has *count of them, which are the library's: valid until the

@@ -1,4 +1,4 @@
-//! Receiving.
+//! Receiving events.
 
 use std::time::Duration;
 

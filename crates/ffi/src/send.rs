@@ -1,4 +1,4 @@
-//! Sending, joining, leaving.
+//! Sending messages, and joining and leaving groups.
 
 use std::ffi::{c_char, c_void};
 

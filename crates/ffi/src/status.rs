@@ -1,4 +1,4 @@
-//! What came of a call.
+//! The status of a call, and the text of its error.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! How a client and a daemon of another host know each other.
+//! The certificates by which a client and a daemon of another host know each other.
 
 use std::ffi::{OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;

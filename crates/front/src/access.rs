@@ -1,4 +1,4 @@
-//! Who may do what: users with passwords, as Redis' ACL has them, of which this is a part.
+//! Users with passwords and their permissions: a part of Redis' ACL.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,24 +15,24 @@ use crate::command::{Entry, Reach};
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserSection {
-    /// Its name; `default` is who gives a password alone.
+    /// The name; a client that gives a password alone is the user `default`.
     pub name: String,
-    /// The SHA-256 of its password, in hexadecimal: `printf %s PASSWORD | sha256sum`.
+    /// The SHA-256 of the password, in hexadecimal: `printf %s PASSWORD | sha256sum`.
     pub password_sha256: String,
-    /// The keys it may use, with `*` at the end only; all, if nothing is said.
+    /// The keys that the user may use, with `*` at the end only; all, if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<Vec<String>>,
-    /// It changes nothing.
+    /// The user may change nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
 }
 
-/// What is wrong with a user.
+/// An error in a `[[user]]` section.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum UserError {
-    /// It has no name, or one that another has, too.
+    /// The user has no name, or the name of another one.
     Name(String),
-    /// What should be a SHA-256 is none.
+    /// The hash is no SHA-256.
     Password(String),
     /// A pattern of keys is none.
     Pattern(String, String),
@@ -56,29 +56,29 @@ impl fmt::Display for UserError {
 
 impl std::error::Error for UserError {}
 
-/// Keys that begin so, or one key.
+/// A pattern: keys with one beginning, or one key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Pattern {
     begins: Vec<u8>,
     is_prefix: bool,
 }
 
-/// Somebody, and what it may do.
+/// A user, and its permissions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct User {
     name: String,
     hash: [u8; 32],
-    /// None: all.
+    /// The keys that it may use; none: all.
     keys: Option<Vec<Pattern>>,
     read_only: bool,
 }
 
-/// All of them. Without any, everybody may do everything.
+/// All users. Without any, each client may do everything.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Users(BTreeMap<String, Arc<User>>);
 
 impl Users {
-    /// Those of a file.
+    /// The users of a configuration file.
     ///
     /// # Errors
     /// [`UserError`].
@@ -94,16 +94,16 @@ impl Users {
         Ok(Self(users))
     }
 
-    /// Nobody has to say who it is.
+    /// Whether there are no users, so that no client has to prove who it is.
     pub fn is_open(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The user with this name, if that is its password.
+    /// The user with this name, if the password is right.
     pub fn login(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
         let user = self.0.get(std::str::from_utf8(name).ok()?)?;
         let hash: [u8; 32] = Sha256::digest(password).into();
-        // All bytes are compared in any case: how long it takes says nothing.
+        // All bytes are compared in any case, so the time of a comparison reveals nothing.
         let differs = hash.iter().zip(&user.hash);
         let differs = differs.fold(0, |differs, (one, other)| differs | (one ^ other));
         (differs == 0).then(|| Arc::clone(user))
@@ -129,9 +129,9 @@ impl Pattern {
         }
     }
 
-    /// Whether all keys from one on and before another one begin so.
+    /// Whether all keys from one on and before another one are in the pattern.
     fn has_range(&self, from: &[u8], to: &[u8]) -> bool {
-        // The first that stands behind all that begin so.
+        // The first key behind all that begin so.
         let last = self.begins.iter().rposition(|byte| *byte < u8::MAX);
         let behind = last.map(|last| {
             let mut behind = self.begins[..=last].to_vec();
@@ -162,7 +162,7 @@ impl User {
         })
     }
 
-    /// Why it may not have this done, if it may not.
+    /// The reason why the user may not run this command, if it may not.
     pub fn refusal(&self, entry: &Entry, arguments: &[Bytes]) -> Option<Reply> {
         let may_not = || {
             let text = format!(

@@ -3,38 +3,38 @@
 use bytes::Bytes;
 use rota_resp::Reply;
 
-/// Which keys a command concerns.
+/// The keys that a command concerns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
-    /// Those among its arguments.
+    /// The keys among its arguments.
     Named,
-    /// Those from its first argument on and before its second one; `+` is the end of all.
+    /// The keys from its first argument on and before its second one; `+` is the end of all.
     Range,
-    /// All.
+    /// All keys.
     All,
 }
 
-/// What Redis' clients want to know of a command (`COMMAND`).
+/// The description of a command for Redis' clients (`COMMAND`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// In small letters.
+    /// The name, in small letters.
     pub name: &'static str,
-    /// So many arguments with the name; negative: at least so many.
+    /// The number of arguments, with the name; negative: the least number.
     pub arity: i64,
-    /// What it does.
+    /// The flags, as Redis has them.
     pub flags: &'static [&'static str],
-    /// Where its first key is; 0: it has none.
+    /// The place of its first key; 0: the command has none.
     pub first: i64,
-    /// Where its last key is; negative: so far from the end.
+    /// The place of its last key; negative: counted from the end.
     pub last: i64,
-    /// From key to key.
+    /// The distance from one key to the next.
     pub step: i64,
-    /// Whose keys it concerns.
+    /// The keys that it concerns.
     pub reach: Reach,
 }
 
 impl Entry {
-    /// One whose keys are from one argument to another, and so many apart.
+    /// A command whose keys are from one argument to another, `step` apart.
     pub const fn new(
         name: &'static str,
         arity: i64,
@@ -52,12 +52,12 @@ impl Entry {
         }
     }
 
-    /// The same, and it concerns other keys.
+    /// The same command, but for other keys.
     pub const fn of(self, reach: Reach) -> Self {
         Self { reach, ..self }
     }
 
-    /// Whether a command may have so many arguments with its name.
+    /// Whether a command may have this number of arguments, with its name.
     pub const fn takes(&self, count: usize) -> bool {
         let count = count as i64;
         if self.arity < 0 {
@@ -82,45 +82,45 @@ impl Entry {
         keys.step_by(step)
     }
 
-    /// Whether it changes anything.
+    /// Whether the command changes anything.
     pub fn writes(&self) -> bool {
         self.flags.contains(&"write")
     }
 }
 
-/// The one with this name, in letters of any size. `table`: in the order of names.
+/// The command with this name, in letters of any size. `table`: in the order of names.
 pub fn find(table: &'static [Entry], name: &[u8]) -> Option<&'static Entry> {
     let name = name.to_ascii_lowercase();
     let at = table.binary_search_by(|entry| entry.name.as_bytes().cmp(&name));
     at.ok().map(|at| &table[at])
 }
 
-/// What a client is told of what cannot be read.
+/// A result, or the error reply to arguments that cannot be read.
 pub type Refused<T> = Result<T, Reply>;
 
-/// This is told.
+/// An error reply with this text.
 pub fn error(text: &str) -> Reply {
     Reply::error(text)
 }
 
-/// What is said cannot be read.
+/// The reply to arguments that cannot be read.
 pub fn syntax() -> Reply {
     error("ERR syntax error")
 }
 
-/// It has to be a number.
+/// The reply to an argument that has to be a number.
 pub fn not_a_number() -> Reply {
     error("ERR value is not an integer or out of range")
 }
 
-/// It has too many arguments, or too few.
+/// The reply to too many arguments, or too few.
 pub fn wrong_count(name: &str) -> Reply {
     error(&format!(
         "ERR wrong number of arguments for '{name}' command"
     ))
 }
 
-/// A number as it would be written.
+/// The number of an argument, which has to be in its one usual form.
 pub fn number(text: &[u8]) -> Refused<i64> {
     let number = std::str::from_utf8(text).ok();
     let number = number.and_then(|text| text.parse::<i64>().ok());
@@ -134,7 +134,7 @@ pub fn is(argument: &[u8], word: &str) -> bool {
     argument.eq_ignore_ascii_case(word.as_bytes())
 }
 
-/// There is no such command.
+/// The reply to a command that there is not.
 pub fn unknown(name: &[u8], arguments: &[Bytes]) -> Reply {
     let shown = |bytes: &[u8]| {
         let most = bytes.len().min(128);

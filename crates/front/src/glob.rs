@@ -1,9 +1,10 @@
-//! Names that are like a pattern, as Redis has them: `*`, `?`, `[abc]`, `[^a-z]`, `\` before what stands for itself.
+//! Patterns of names, as Redis has them: `*`, `?`, `[abc]`, `[^a-z]`, and `\` before a character that stands for
+//! itself.
 
-/// Whether a name is like a pattern. Takes no more steps than both are long, multiplied.
+/// Whether a name is like a pattern. The steps are at most the product of both lengths.
 pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut pattern, mut name) = (pattern, name);
-    // Behind the last star, and what may be more of what that stands for.
+    // The pattern behind the last star, and the rest of the name from which the star may take one more byte.
     let mut star: Option<(&[u8], &[u8])> = None;
     loop {
         if let [b'*', rest @ ..] = pattern {
@@ -25,7 +26,7 @@ pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
     }
 }
 
-/// What is left of a pattern whose first part a byte is like.
+/// The rest of a pattern behind its first part, if the byte is like that part.
 fn one(pattern: &[u8], byte: Option<u8>) -> Option<&[u8]> {
     let byte = byte?;
     match pattern {
@@ -39,7 +40,7 @@ fn one(pattern: &[u8], byte: Option<u8>) -> Option<&[u8]> {
     }
 }
 
-/// Whether a byte is in a set, and what stands behind that. One that does not end ends with the pattern.
+/// Whether a byte is in a set, and the pattern behind the set. A set without an end ends with the pattern.
 fn set(set: &[u8], byte: u8) -> (bool, &[u8]) {
     let (is_not, mut set) = match set {
         [b'^', rest @ ..] => (true, rest),

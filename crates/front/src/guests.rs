@@ -1,4 +1,4 @@
-//! Where clients of Redis' protocol connect, and what is counted of them.
+//! The listeners for clients of Redis' protocol, and their counters.
 
 use std::fmt::Display;
 use std::io;
@@ -16,47 +16,47 @@ use crate::access::Users;
 use crate::lock;
 use crate::{Held, Sealer, Stream};
 
-/// A client that says nothing for so long is asked whether it is there.
+/// The time without requests after which the system probes whether a client's host is there.
 const IDLE: Duration = Duration::from_secs(60);
-/// How long a listener waits that got an error.
+/// The pause of a listener after an error.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What was counted since the process started.
+/// Counters since the process started.
 #[derive(Debug, Default)]
 pub struct Counted {
     /// Clients that are connected.
     pub clients: AtomicU64,
-    /// Connections so far: each has its number.
+    /// Connections until now; the count is the number of the newest one.
     pub connections: AtomicU64,
     /// Commands that were read.
     pub commands: AtomicU64,
-    /// Clients that were too many.
+    /// Clients that were refused because there were too many.
     pub refused: AtomicU64,
-    /// What could not be read.
+    /// Requests that could not be read.
     pub protocol_errors: AtomicU64,
-    /// Handshakes and passwords that were wrong, and clients that said nothing of themselves.
+    /// Failed handshakes and logins, and clients that did not prove in time who they are.
     pub not_let_in: AtomicU64,
 }
 
-/// What all clients of a process have in common.
+/// The state that all clients of a process share.
 pub struct Guests {
-    /// Who may come.
+    /// The users that may come.
     pub users: Users,
-    /// None: clients speak no TLS.
+    /// The certificates; none: clients speak no TLS.
     pub sealer: Option<Sealer>,
-    /// What is kept for clients.
+    /// The memory that is kept for clients.
     pub held: Held,
-    /// So many may be connected.
+    /// The number of clients that may be connected.
     pub most_clients: u64,
-    /// When the process began.
+    /// The start of the process.
     pub began: Instant,
-    /// What was counted.
+    /// The counters.
     pub counted: Counted,
     complaints: Mutex<Complaints>,
 }
 
 impl Guests {
-    /// Of a process that begins.
+    /// The state of a process that begins.
     pub fn new(users: Users, sealer: Option<Sealer>, most_clients: u64) -> Self {
         Self {
             users,
@@ -69,7 +69,7 @@ impl Guests {
         }
     }
 
-    /// A client is not let in, and why.
+    /// Counts a client that is not let in, and logs why.
     pub fn turn_away(&self, who: SocketAddr, what: &dyn Display) {
         self.counted.not_let_in.fetch_add(1, SeqCst);
         self.complain("a client is not let in", &who, what);
@@ -79,7 +79,8 @@ impl Guests {
         lock(&self.complaints).say(reason, who, what);
     }
 
-    /// Has a task of this thread serve each client that comes, for ever. `serve` gets its connection, where it is, and its number.
+    /// Has a task of this thread serve each client that comes, for ever. `serve` gets the connection, the address of
+    /// the client, and its number.
     pub async fn accept<F: Future<Output = io::Result<()>> + 'static>(
         self: Arc<Self>,
         listener: TcpListener,
@@ -97,7 +98,7 @@ impl Guests {
             };
             if self.counted.clients.load(SeqCst) >= self.most_clients {
                 self.counted.refused.fetch_add(1, SeqCst);
-                // As Redis says it; whoever does not take it at once does not get it.
+                // The text is Redis'. A client that cannot take it at once does not get it.
                 let _ = stream.try_write(b"-ERR max number of clients reached\r\n");
                 continue;
             }
@@ -135,7 +136,7 @@ impl Drop for Seat {
     }
 }
 
-/// A client whose host is gone is gone, too.
+/// Has the system end the connection of a client whose host is gone.
 fn keep_alive(stream: &TcpStream) {
     let probes = TcpKeepalive::new().with_time(IDLE).with_interval(IDLE / 4);
     let _ = SockRef::from(stream).set_tcp_keepalive(&probes.with_retries(4));

@@ -1,30 +1,31 @@
-//! What is kept for clients: all together may have so much, so a few thousand of them that take their time do not take all memory.
+//! The memory that is kept for clients: a bound for all together, so that a few thousand slow ones do not take all
+//! memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// All clients together.
+/// The bytes that all clients together may have kept.
 const MOST_BYTES: u64 = 512 << 20;
-/// One that keeps no more is never in the way.
+/// The bytes that a client may have kept in any case.
 const LITTLE_BYTES: u64 = 64 << 10;
 
-/// Of all clients.
+/// The bytes that are kept for all clients.
 #[derive(Clone, Default)]
 pub struct Held(Arc<AtomicU64>);
 
-/// Of one. What it keeps is free when this is dropped.
+/// The bytes that are kept for one client. They are free when this is dropped.
 pub struct Share {
     all: Held,
     bytes: u64,
 }
 
 impl Held {
-    /// How much it is.
+    /// The number of bytes.
     pub fn bytes(&self) -> u64 {
         self.0.load(SeqCst)
     }
 
-    /// One for a client that begins.
+    /// The share of a client that begins.
     pub fn share(&self) -> Share {
         Share {
             all: self.clone(),
@@ -34,7 +35,7 @@ impl Held {
 }
 
 impl Share {
-    /// It keeps so much now.
+    /// Sets the bytes that are kept for the client now.
     pub fn set(&mut self, bytes: usize) {
         let bytes = bytes as u64;
         match bytes >= self.bytes {
@@ -44,7 +45,7 @@ impl Share {
         self.bytes = bytes;
     }
 
-    /// All have too much, and this one has some of it.
+    /// Whether all clients together have too much, and this one more than a little.
     pub fn is_too_much(&self) -> bool {
         self.bytes > LITTLE_BYTES && self.all.bytes() > MOST_BYTES
     }

@@ -1,4 +1,5 @@
-//! What waits to be ordered in one place: while some of it is on its way the rest is put together, so that the busier a ring is the more a message of it has.
+//! The queue of commands to be ordered in one place: commands that wait while messages are on their way leave together,
+//! so a busier ring has larger messages.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,14 +10,14 @@ use tokio::time::Instant;
 
 use crate::lock;
 
-/// So many messages are on their way at once.
+/// The number of messages on their way, at most.
 const MOST_ON_THE_WAY: u32 = 4;
-/// A message has about so many bytes, if it is not one batch that is larger (Benz et al. 2014, §7.2).
+/// The bytes of a message, about, unless one item is larger (Benz et al. 2014, §7.2).
 const PACK_BYTES: usize = 32 << 10;
-/// So much may wait: more is refused.
+/// The number of items that may wait: more are refused.
 const MOST_WAITING: usize = 65_536;
 
-/// What somebody is told: `S`.
+/// The way for the answer `S` to the giver of an item.
 pub enum Teller<S> {
     /// A client of this process.
     Here(oneshot::Sender<S>),
@@ -34,7 +35,7 @@ impl<S> std::fmt::Debug for Teller<S> {
 }
 
 impl<S> Teller<S> {
-    /// This is what is said.
+    /// Sends the answer.
     pub fn tell(self, said: S) {
         match self {
             Self::Here(tell) => drop(tell.send(said)),
@@ -42,22 +43,22 @@ impl<S> Teller<S> {
         }
     }
 
-    /// Nobody waits for it any more.
+    /// Whether nobody waits for the answer any more.
     fn is_gone(&self) -> bool {
         matches!(self, Self::Here(tell) if tell.is_closed())
     }
 }
 
-/// What waits. Only what has the same destination `D` is in one message.
+/// An item that waits. Only items with the same destination `D` leave in one message.
 #[derive(Debug)]
 pub struct Item<D, S> {
-    /// What is ordered.
+    /// The command to be ordered.
     pub bytes: Bytes,
-    /// For whom.
+    /// The destination.
     pub to: D,
-    /// Then nobody waits for it any more.
+    /// The time at which nobody waits for the answer any more.
     pub until: Instant,
-    /// Who is told.
+    /// The way for the answer.
     pub tell: Teller<S>,
 }
 
@@ -66,12 +67,12 @@ struct Inner<D, S> {
     on_the_way: u32,
 }
 
-/// See the module's page.
+/// The queue of one place.
 pub struct Lane<D, S> {
     inner: Mutex<Inner<D, S>>,
     news: Notify,
     most_packed: usize,
-    /// What is said where nothing was done.
+    /// The answer to an item that was not ordered.
     busy: fn() -> S,
 }
 
@@ -85,7 +86,7 @@ impl Drop for Permit {
 }
 
 impl<D: PartialEq + Send + 'static, S: Send + 'static> Lane<D, S> {
-    /// An empty one. A message has `most_packed` items at most; `busy` is said to whoever gets nothing done.
+    /// An empty queue. A message has `most_packed` items at most; `busy` is the answer to an item that is not ordered.
     pub fn new(most_packed: usize, busy: fn() -> S) -> Self {
         Self {
             inner: Mutex::new(Inner {
@@ -112,7 +113,7 @@ impl<D: PartialEq + Send + 'static, S: Send + 'static> Lane<D, S> {
         lock(&self.inner)
     }
 
-    /// Something waits.
+    /// Adds an item, or refuses it if too many wait.
     pub fn push(&self, item: Item<D, S>) {
         let mut inner = self.lock();
         if inner.queue.len() >= MOST_WAITING {
@@ -124,7 +125,7 @@ impl<D: PartialEq + Send + 'static, S: Send + 'static> Lane<D, S> {
         self.news.notify_one();
     }
 
-    /// What is in the next message, as soon as one may leave.
+    /// The items of the next message, as soon as one may leave.
     pub async fn next(self: &Arc<Self>) -> (Vec<Item<D, S>>, Permit) {
         loop {
             if let Some(items) = self.take() {
@@ -142,13 +143,13 @@ impl<D: PartialEq + Send + 'static, S: Send + 'static> Lane<D, S> {
         let (mut items, mut bytes, now): (Vec<Item<D, S>>, _, _) = (Vec::new(), 0, Instant::now());
         let mut others = VecDeque::new();
         while let Some(next) = inner.queue.pop_front() {
-            // Whoever has asked was told already that nothing was done, or has gone.
+            // The client has gone, or its time is over: the item is not ordered.
             if next.tell.is_gone() || next.until <= now {
                 next.tell.tell((self.busy)());
                 continue;
             }
             let first = items.first();
-            // What needs a partition waits for nothing that needs another one.
+            // Items for one destination do not wait for those of another one.
             if first.is_some_and(|first| first.to != next.to) {
                 others.push_back(next);
                 continue;
@@ -208,7 +209,7 @@ mod tests {
         assert_eq!(taken(&lane), None, "enough are on their way");
         lane.arrive();
         assert_eq!(taken(&lane), Some(100));
-        // Large ones are not put together, and one that is larger than a message leaves alone.
+        // Large items are not put together, and one that is larger than a message leaves alone.
         for bytes in [PACK_BYTES / 2, PACK_BYTES, 3 * PACK_BYTES, 1] {
             push(bytes);
         }

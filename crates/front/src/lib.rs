@@ -1,14 +1,14 @@
-//! What clients of Redis' protocol meet in front of a service, whichever it is.
+//! The part of a server for clients of Redis' protocol that all services share.
 //!
-//! | where | what |
+//! | module or type | contents |
 //! |---|---|
 //! | [`command`] | the table of a service's commands, and their arguments |
-//! | [`session`] | what is between a client and its server, and concerns no service |
-//! | [`access`] | users, and what they may do |
-//! | [`Guests`] | where clients connect, and what is counted of them |
+//! | [`session`] | the commands of a connection, which concern no service |
+//! | [`access`] | users, and their permissions |
+//! | [`Guests`] | the listeners for clients, and their counters |
 //! | [`Sealer`], [`Stream`] | their connections, by TLS where the file says so |
-//! | [`Held`] | what is kept for clients, all together |
-//! | [`lane`] | what waits to be ordered |
+//! | [`Held`] | the memory that is kept for all clients together |
+//! | [`lane`] | the queue of commands that wait to be ordered |
 //! | [`metrics`] | `GET /metrics` |
 
 #![forbid(unsafe_code)]
@@ -44,7 +44,7 @@ pub fn now() -> u64 {
     now.map_or(0, |now| now.as_millis() as u64)
 }
 
-/// What is behind a mutex, also where a thread that held it has panicked.
+/// Locks a mutex, also after a thread that held it has panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

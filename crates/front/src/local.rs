@@ -11,10 +11,10 @@ use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::task::{LocalSet, spawn_local};
 
-/// How often the end is looked for.
+/// The time between two looks for the end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// See the module's page. Its tasks end when this is dropped.
+/// A thread with tasks of its own. Its tasks end when this is dropped.
 pub struct Local {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -53,14 +53,14 @@ impl Drop for Local {
     }
 }
 
-/// What listens at an address, for [`listen`] in a thread with tasks.
+/// A listener at an address, for [`listen`] in a thread with tasks.
 pub fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     let listener = std::net::TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }
 
-/// Has a task serve whoever comes.
+/// Has a task serve the connections of a listener.
 pub fn listen<F: Future<Output = ()> + 'static>(
     listener: std::net::TcpListener,
     serve: impl FnOnce(TcpListener) -> F,

@@ -1,4 +1,4 @@
-//! `GET /metrics`: how the process is, for Prometheus (OpenMetrics text).
+//! `GET /metrics`: the state of the process, for Prometheus (OpenMetrics text).
 
 use std::convert::Infallible;
 use std::fmt::{self, Write as _};
@@ -21,22 +21,21 @@ use tokio::time::{sleep, timeout};
 use crate::Times;
 use crate::local::{Local, bind, listen};
 
-/// So many ask at once at most.
+/// The number of requests at once, at most.
 const MOST_GUESTS: usize = 16;
-/// A request and its answer take no longer.
+/// The time that a request and its answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a listener waits that got an error.
+/// The pause of a listener after an error.
 const PAUSE: Duration = Duration::from_millis(50);
 const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Says how the process is.
+/// The function that writes the metrics of the process.
 pub type Tells = Box<dyn Fn(&mut Text) + Send + Sync>;
 
-/// Answers at an address, until what is returned is dropped.
-/// `service`: the names of all metrics begin with it.
+/// Answers at an address, until the returned value is dropped. `service`: the beginning of the names of all metrics.
 ///
 /// # Errors
-/// The system's: nothing listens there then.
+/// The system's: nothing listens at the address then.
 pub fn open(address: SocketAddr, service: &'static str, tells: Tells) -> io::Result<Local> {
     let listener = bind(address)?;
     let of = Of { service, tells };
@@ -45,7 +44,7 @@ pub fn open(address: SocketAddr, service: &'static str, tells: Tells) -> io::Res
     })
 }
 
-/// Of whom it is told.
+/// The service, and its metrics.
 struct Of {
     service: &'static str,
     tells: Tells,
@@ -109,7 +108,7 @@ fn answer(request: &Request<Incoming>, of: &Of) -> Response<Full<Bytes>> {
     response
 }
 
-/// The text, as it is written, and what all names in it begin with.
+/// The text so far, and the service that all names in it begin with.
 #[derive(Debug)]
 pub struct Text(String, &'static str);
 
@@ -121,14 +120,14 @@ impl Text {
         let _ = writeln!(self.0, "rota_{}_{name}{end} {value}", self.1);
     }
 
-    /// Several of them: name, value, and what it says.
+    /// Several gauges: name, value, and help text.
     pub fn gauges(&mut self, gauges: &[(&str, u64, &str)]) {
         for (name, value, help) in gauges {
             self.one((name, "gauge"), help, value);
         }
     }
 
-    /// The same of what only grows.
+    /// Several counters: name, value, and help text.
     pub fn counters(&mut self, counters: &[(&str, u64, &str)]) {
         for (name, value, help) in counters {
             self.one((name, "counter"), help, value);
@@ -144,7 +143,7 @@ impl Text {
         );
     }
 
-    /// One of its values: of what it is, as `name="value"`.
+    /// One value of a metric with several. `of`: its labels, as `name="value"`.
     pub fn value(&mut self, name: &str, of: &str, value: impl fmt::Display) {
         let _ = writeln!(self.0, "rota_{}_{name}{{{of}}} {value}", self.1);
     }

@@ -27,28 +27,28 @@ use tokio_rustls::server::TlsStream;
 
 use crate::lock;
 
-/// So much is read at once.
+/// The bytes that are read at once, at most.
 const READ_BYTES: usize = 32 << 10;
-/// A handshake takes no longer.
+/// The time that a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(5);
-/// Files are not looked at more often than this.
+/// The time between two looks at the files, at least.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The `[tls]` section of a service. In all paths `{node}` stands for the node's number.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsSection {
-    /// The process's certificate and those between it and its root, as PEM.
+    /// The process's certificate and the intermediate ones up to its root, as PEM.
     pub certificate: PathBuf,
     /// Its private key, as PEM.
     pub key: PathBuf,
-    /// The roots that clients' certificates have to come from, as PEM; if nothing is said, clients need none.
+    /// The roots that clients' certificates have to come from, as PEM; without this, clients need none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_ca: Option<PathBuf>,
 }
 
 impl TlsSection {
-    /// That of a node.
+    /// The section of one node.
     pub fn of(&self, node: NodeId) -> Self {
         let of = |path: &PathBuf| rota_node::path_of(path, node);
         Self {
@@ -59,7 +59,7 @@ impl TlsSection {
     }
 }
 
-/// What is wrong with one of the files.
+/// An error in one of the files.
 #[derive(Debug)]
 pub struct SealError {
     path: PathBuf,
@@ -81,7 +81,7 @@ fn wrong(path: &Path, what: impl fmt::Display) -> SealError {
     }
 }
 
-/// When files were changed.
+/// The times at which files were changed.
 type Stamps = Vec<Option<SystemTime>>;
 
 struct Loaded {
@@ -97,7 +97,7 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// With what is in the files.
+    /// Reads the files.
     pub fn open(section: &TlsSection) -> Result<Self, SealError> {
         let loaded = Loaded {
             acceptor: load(section)?,
@@ -155,7 +155,7 @@ fn load(section: &TlsSection) -> Result<TlsAcceptor, SealError> {
     let key = key.map_err(|error| wrong(&section.key, error))?;
     let config = builder.with_single_cert(chain, key);
     let mut config = config.map_err(|error| wrong(&section.certificate, error))?;
-    // Each connection shows who it is.
+    // Each connection shows its certificate: there is no resumption.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(TlsAcceptor::from(Arc::new(config)))
@@ -173,22 +173,22 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SealError> 
 
 /// A connection.
 pub enum Stream {
-    /// Anybody can read along.
+    /// Not encrypted.
     Plain(TcpStream),
-    /// By TLS.
+    /// Encrypted by TLS.
     Sealed(Box<TlsStream<TcpStream>>),
 }
 
 thread_local! {
-    /// One for all clients.
+    /// The one buffer for all clients of the thread.
     static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ_BYTES].into());
 }
 
 impl Stream {
-    /// One that has come. `sealer`: it has to shake hands.
+    /// A connection that has come. `sealer`: the client has to shake hands.
     ///
     /// # Errors
-    /// It does not, or not in time.
+    /// The client does not shake hands, or not in time.
     pub async fn of(stream: TcpStream, sealer: Option<&Sealer>) -> io::Result<Self> {
         let Some(sealer) = sealer else {
             return Ok(Self::Plain(stream));
@@ -198,7 +198,7 @@ impl Stream {
         Ok(Self::Sealed(Box::new(shaken?)))
     }
 
-    /// Something of what it says: so many bytes; 0: it has ended.
+    /// Reads some bytes of the client's requests, and returns their number; 0: the connection has ended.
     pub async fn read(&mut self, requests: &mut Requests) -> io::Result<usize> {
         poll_fn(|context| {
             BUFFER.with_borrow_mut(|buffer| {
@@ -220,7 +220,7 @@ impl Stream {
         .await
     }
 
-    /// All of it is told.
+    /// Writes all bytes.
     pub async fn write(&mut self, out: &[u8]) -> io::Result<()> {
         match self {
             Self::Plain(stream) => stream.write_all(out).await,

@@ -1,4 +1,4 @@
-//! What is between a client and its server, and changes no key.
+//! The commands about the connection itself, which change no key.
 
 use bytes::Bytes;
 use rota_resp::{Reply, Version};
@@ -6,23 +6,24 @@ use rota_resp::{Reply, Version};
 use crate::command::{Entry, error, find, is, number, syntax, wrong_count};
 use crate::glob;
 
-/// What a version of Redis clients may expect.
+/// The version of Redis whose behaviour clients may expect.
 const REDIS_VERSION: &str = "7.2.0";
 
-/// Who a client is.
+/// The identity of a client, as it describes itself.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Identity {
-    /// Its number.
+    /// The number of its connection.
     pub id: u64,
-    /// What it calls itself.
+    /// The name that it gave itself.
     pub name: Bytes,
-    /// Which protocol it speaks.
+    /// The protocol that it speaks.
     pub version: Version,
-    /// It wants what a replica near to it has, which may be old.
+    /// It reads the state of a near replica, which may be old.
     pub reads_near: bool,
 }
 
-/// `HELLO [version [AUTH user password] [SETNAME name]]`. With the user and the password, if it has said them.
+/// Handles `HELLO [version [AUTH user password] [SETNAME name]]`. Returns the user and the password, if they were
+/// given.
 pub fn hello(
     identity: &mut Identity,
     arguments: &[Bytes],
@@ -63,7 +64,7 @@ pub fn hello(
     Ok(login)
 }
 
-/// What `HELLO` is answered.
+/// The reply to `HELLO`.
 pub fn welcome(identity: &Identity, is_cluster: bool) -> Reply {
     let text = |text: &str| Reply::from(text);
     let protocol = match identity.version {
@@ -93,7 +94,7 @@ fn checked_name(name: &Bytes) -> Result<Bytes, Reply> {
     }
 }
 
-/// `CLIENT`.
+/// Handles `CLIENT`.
 pub fn client(identity: &mut Identity, arguments: &[Bytes]) -> Reply {
     let Some((word, rest)) = arguments.split_first() else {
         return wrong_count("client");
@@ -149,7 +150,7 @@ fn about(entry: &Entry) -> Reply {
     ])
 }
 
-/// `COMMAND`.
+/// Handles `COMMAND`.
 pub fn command(table: &'static [Entry], arguments: &[Bytes]) -> Reply {
     let Some((word, rest)) = arguments.split_first() else {
         return Reply::Array(table.iter().map(about).collect());
@@ -159,7 +160,7 @@ pub fn command(table: &'static [Entry], arguments: &[Bytes]) -> Reply {
         [] if is(word, "LIST") => {
             Reply::Array(table.iter().map(|entry| Reply::from(entry.name)).collect())
         }
-        // There is nothing more to be read of them here.
+        // There are no texts about the commands here.
         _ if is(word, "DOCS") => Reply::Map(Vec::new()),
         [] if is(word, "INFO") => Reply::Array(table.iter().map(about).collect()),
         names if is(word, "INFO") => {
@@ -190,7 +191,7 @@ fn keys(table: &'static [Entry], name: &[u8], arguments: &[Bytes]) -> Reply {
     }
 }
 
-/// `CONFIG GET`: what some clients ask for before they begin.
+/// Handles `CONFIG GET`: some clients ask for settings before they begin.
 pub fn config(arguments: &[Bytes]) -> Reply {
     let Some((word, names)) = arguments
         .split_first()

@@ -1,25 +1,25 @@
-//! How long answers take.
+//! The time that answers take, as a histogram.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-/// The ends of the parts, in microseconds.
+/// The upper ends of the buckets, in microseconds.
 const ENDS: [u64; 12] = [
     500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000,
     5_000_000,
 ];
 
-/// See the module's page.
+/// A histogram of times.
 #[derive(Debug, Default)]
 pub struct Times {
-    /// So many were in each part.
+    /// The number of times in each bucket.
     parts: [AtomicU64; ENDS.len()],
     count: AtomicU64,
     sum_us: AtomicU64,
 }
 
 impl Times {
-    /// One has taken so long.
+    /// Counts an answer that has taken this time.
     pub fn add(&self, took: Duration) {
         let took = took.as_micros() as u64;
         let part = ENDS.iter().position(|end| took <= *end);
@@ -30,7 +30,7 @@ impl Times {
         self.sum_us.fetch_add(took, SeqCst);
     }
 
-    /// How many took no longer than so many seconds, for each part.
+    /// For each bucket, its upper end in seconds and the number of times up to that.
     pub fn until(&self) -> impl Iterator<Item = (f64, u64)> {
         let mut sum = 0;
         ENDS.iter().zip(&self.parts).map(move |(end, part)| {
@@ -39,7 +39,7 @@ impl Times {
         })
     }
 
-    /// How many there were, and how long all of them took, in seconds.
+    /// The number of all times, and their sum in seconds.
     pub fn all(&self) -> (u64, f64) {
         let sum = self.sum_us.load(SeqCst) as f64 / 1e6;
         (self.count.load(SeqCst), sum)

@@ -1,4 +1,4 @@
-//! A client's connection: what it has said, and what it is told.
+//! A client's connection: its requests, and the replies to it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,16 +10,17 @@ use tokio::time::{Instant, timeout};
 
 use crate::{Guests, Share, Stream};
 
-/// Whoever has to say who it is has so long to do so.
+/// The time that a client has to prove who it is.
 const LOGIN: Duration = Duration::from_secs(10);
-/// So much is told at once, and has to be taken in so long a time; sooner where all clients together keep too much.
+/// The size of a part of the replies, and the time in which the client has to take a part: less where all clients
+/// together have too much kept.
 const PART_BYTES: usize = 64 << 10;
 const TAKES: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(1);
-/// Room for replies that a client keeps while it says nothing.
+/// The room for replies that stays while the client asks for nothing.
 const KEPT_BYTES: usize = 16 << 10;
 
-/// See the module's page.
+/// A client's connection.
 pub struct Wire {
     guests: Arc<Guests>,
     stream: Stream,
@@ -27,14 +28,14 @@ pub struct Wire {
     began: Instant,
     has_logged_in: bool,
     share: Share,
-    /// What was heard.
+    /// The requests that have come.
     pub requests: Requests,
-    /// To be told.
+    /// The replies that are to be sent.
     pub out: Vec<u8>,
 }
 
 impl Wire {
-    /// One that begins.
+    /// A connection that begins.
     pub fn new(guests: Arc<Guests>, (stream, who): (Stream, SocketAddr), limits: Limits) -> Self {
         let is_open = guests.users.is_open();
         Self {
@@ -52,12 +53,12 @@ impl Wire {
         }
     }
 
-    /// Where the client is.
+    /// The address of the client.
     pub const fn who(&self) -> SocketAddr {
         self.who
     }
 
-    /// The client has said who it is, or has to say that again.
+    /// Sets whether the client has proved who it is: `false` gives it the time of a login again.
     pub fn log_in(&mut self, has_logged_in: bool) {
         if self.has_logged_in && !has_logged_in {
             self.began = Instant::now();
@@ -66,7 +67,8 @@ impl Wire {
         self.requests.log_in(has_logged_in);
     }
 
-    /// Something more of what it says. `false`: it has ended.
+    /// Reads more of the client's requests. `false`: the connection has ended, or the client has not proved in time who
+    /// it is.
     ///
     /// # Errors
     /// The connection is broken.
@@ -74,7 +76,7 @@ impl Wire {
         if self.has_logged_in {
             return Ok(self.stream.read(&mut self.requests).await? > 0);
         }
-        // Whoever does not say who it is keeps no place from others.
+        // A client that does not prove who it is must not keep a place from others.
         let left = LOGIN.saturating_sub(self.began.elapsed());
         if !left.is_zero()
             && let Ok(read) = timeout(left, self.stream.read(&mut self.requests)).await
@@ -86,14 +88,14 @@ impl Wire {
         Ok(false)
     }
 
-    /// Tells it all that is to be told. `kept`: what is kept for it beside that.
+    /// Sends all replies. `kept`: the bytes that are kept for the client beside them.
     ///
     /// # Errors
-    /// The connection is broken, or it takes nothing for too long.
+    /// The connection is broken, or the client takes nothing for too long.
     pub async fn write(&mut self, kept: usize) -> io::Result<()> {
         self.share.set(self.out.len() + kept);
         for part in self.out.chunks(PART_BYTES) {
-            // Whoever takes nothing for long is gone, or keeps memory from others.
+            // A client that takes nothing for long is gone, or keeps memory from others.
             let patience = match self.share.is_too_much() {
                 true => SOON,
                 false if self.has_logged_in => TAKES,
@@ -107,7 +109,7 @@ impl Wire {
         Ok(())
     }
 
-    /// It keeps too much where all do: it is told so, and has to end.
+    /// Whether the client has too much kept where all together have: then it is told so, and has to end.
     pub async fn has_too_much(&mut self, kept: usize) -> bool {
         let own = self.requests.waiting_bytes() + kept;
         self.share.set(own + self.out.capacity());

@@ -1,4 +1,4 @@
-//! What the processes of a store are told: one file for all of them.
+//! The configuration of the processes of a store: one file for all of them.
 
 mod loopback;
 
@@ -24,39 +24,41 @@ const USUAL_CLIENTS: u32 = 10_000;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KvSection {
-    /// The ring that all processes are on: commands of several partitions are ordered there.
+    /// The ring that all processes are on, which orders commands of several partitions.
     pub global_ring: u16,
-    /// Below it each process has a directory of its own, `node-ID`, for its states.
+    /// The directory in which each process has one of its own, `node-ID`, for its states.
     pub state_dir: PathBuf,
-    /// So long a client waits for an answer, in milliseconds; then it is told that the outcome is not known. 5000, if nothing is said.
+    /// The time that a client waits for an answer, in milliseconds; then it is told that the outcome is not known.
+    /// 5000, if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience_ms: Option<u64>,
-    /// So many clients may be connected to a process. 10000, if nothing is said.
+    /// The number of clients that may be connected to a process. 10000, if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
-    /// A partition that has more takes no writes, in MiB. 4096, if nothing is said.
+    /// The size, in MiB, from which on a partition takes no more writes. 4096, if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_mib: Option<u64>,
-    /// Clients of Redis' protocol may come from other hosts, though they prove nothing and what they say can be read on the way.
+    /// Clients of Redis' protocol may come from other hosts, though they prove nothing and others can read along on the
+    /// way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure_clients: bool,
-    /// Other hosts may read metrics, though they prove nothing and what is said can be read on the way.
+    /// Other hosts may read metrics, though they prove nothing and others can read along on the way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub metrics_insecure: bool,
     /// Clients speak TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsSection>,
-    /// Clients have to say who they are; everybody may do everything where there are none.
+    /// The users that clients log in as; without any, each client may do everything.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub user: Vec<UserSection>,
     /// The parts of the keys.
     pub partition: Vec<PartitionSection>,
-    /// Which process is what.
+    /// The node, partition and ports of each process.
     pub process: Vec<ProcessSection>,
 }
 
 impl KvSection {
-    /// So many clients may be connected.
+    /// The number of clients that may be connected.
     pub fn clients(&self) -> u64 {
         u64::from(self.clients.unwrap_or(USUAL_CLIENTS))
     }
@@ -70,7 +72,7 @@ pub struct PartitionSection {
     pub id: u16,
     /// The ring of its own commands.
     pub ring: u16,
-    /// Its slots, as `"0-5460, 12000"`. If no partition says any, they are dealt out evenly.
+    /// The slots, as `"0-5460, 12000"`. If no partition names any, they are dealt out evenly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<String>,
 }
@@ -83,22 +85,22 @@ pub struct ProcessSection {
     pub node: u16,
     /// The partition of which it has a replica.
     pub partition: u16,
-    /// Where the replicas of its partition get its states.
+    /// The port at which the replicas of its partition get its states.
     pub state_port: u16,
-    /// Where the other processes connect.
+    /// The port at which the other processes connect.
     pub link_port: u16,
-    /// Where clients of Redis' protocol connect that know one server.
+    /// The port for clients of Redis' protocol that know one server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redis_port: Option<u16>,
-    /// Where those connect that know a cluster.
+    /// The port for clients that know a cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_port: Option<u16>,
-    /// Where `GET /metrics` is answered.
+    /// The port at which `GET /metrics` is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics_port: Option<u16>,
 }
 
-/// A file.
+/// The content of a configuration file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KvConfig {
     /// The rings.
@@ -107,32 +109,32 @@ pub struct KvConfig {
     pub kv: KvSection,
 }
 
-/// What is wrong with a file.
+/// An error in a configuration file.
 #[derive(Debug)]
 pub enum ConfigError {
-    /// It cannot be read.
+    /// The file cannot be read.
     Syntax(Box<toml::de::Error>),
     /// There is no `[kv]` section.
     NoStore,
-    /// Its rings cannot be run.
+    /// The rings cannot be run.
     Rings(RingsError),
-    /// The slots are none.
+    /// The slots are no map.
     Map(MapError),
-    /// This is no list of slots.
+    /// The text is no list of slots.
     Slots(String),
     /// Two partitions have this number, or it is 0.
     Partition(u16),
-    /// There is no such partition, which this process is to have a replica of.
+    /// There is no such partition, of which this process is to have a replica.
     NoPartition(u16, NodeId),
     /// This partition has no process.
     NoProcess(u16),
     /// There is no such ring, or a process that needs it is not on it.
     NotOnRing(u16, u16),
-    /// Two partitions have this ring, or one has the one of all.
+    /// Two partitions have this ring, or one has the ring that is for all.
     Shared(u16),
-    /// There is no such node, or two processes are it.
+    /// There is no such node, or two processes have it.
     Node(u16),
-    /// Two things listen at one place.
+    /// Two listeners have the same address.
     Port(SocketAddr),
     /// Other hosts could read metrics.
     OpenMetrics(SocketAddr),
@@ -209,7 +211,7 @@ impl KvConfig {
         Ok(config)
     }
 
-    /// Which partition has which slots.
+    /// The partition of each slot at first.
     ///
     /// # Errors
     /// [`ConfigError`].
@@ -217,7 +219,7 @@ impl KvConfig {
         let partitions = &self.kv.partition;
         if partitions.iter().all(|partition| partition.slots.is_none()) {
             let mut all: Vec<Partition> = partitions.iter().map(|of| Partition(of.id)).collect();
-            // In whichever order the file has them.
+            // The order of the sections in the file does not matter.
             all.sort_unstable();
             return Map::even(&all).map_err(ConfigError::Map);
         }
@@ -241,25 +243,25 @@ impl KvConfig {
         all.find(|of| of.id == partition.0).map(|of| of.ring)
     }
 
-    /// What a process is told.
+    /// The section of a process.
     pub fn process(&self, node: NodeId) -> Option<&ProcessSection> {
         let mut all = self.kv.process.iter();
         all.find(|process| process.node == node.get())
     }
 
-    /// Where a node is.
+    /// The address of a node.
     pub fn address(&self, node: u16) -> Option<IpAddr> {
         let mut nodes = self.rings.common.nodes.iter();
         nodes.find(|of| of.id == node).map(|of| of.address)
     }
 
-    /// Where clients of a process connect: those that know one server, or else those that know a cluster.
+    /// The address for clients of a process: of those that know one server, or else of those that know a cluster.
     pub fn clients_of(&self, process: &ProcessSection) -> Option<SocketAddr> {
         let port = process.redis_port.or(process.cluster_port)?;
         Some(SocketAddr::new(self.address(process.node)?, port))
     }
 
-    /// Clients prove who they are, and nobody reads along.
+    /// Whether clients prove who they are, and nobody can read along.
     fn is_protected(&self) -> bool {
         let tls = self.kv.tls.as_ref();
         tls.is_some_and(|tls| tls.client_ca.is_some() || !self.kv.user.is_empty())

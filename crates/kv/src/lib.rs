@@ -1,14 +1,14 @@
 //! A key-value store in partitions, each of which several processes have: one machine to its users (Benz et al. 2014, §6.1).
 //!
-//! | where | what |
+//! | module or type | contents |
 //! |---|---|
-//! | [`store`] | what a partition keeps, and what commands do to it: the state machine, without I/O |
-//! | [`outlook`] | when what was answered may be told, without I/O |
-//! | [`redis`] | what Redis' clients say and hear, as operations of that machine, without I/O |
+//! | [`store`] | the state of a partition, and its commands: the state machine, without I/O |
+//! | [`outlook`] | the condition under which an answer may be told, without I/O |
+//! | [`redis`] | the commands and replies of Redis' clients, as operations of that machine, without I/O |
 //! | [`Kv`] | a process: a replica, its clients, its way to the other processes |
-//! | [`KvConfig`] | what processes are told |
-//! | [`moving`] | how slots get from one partition to another, without I/O |
-//! | [`Map`] | which partition has which of the 16,384 slots of keys |
+//! | [`KvConfig`] | the configuration of the processes |
+//! | [`moving`] | the move of slots from one partition to another, without I/O |
+//! | [`Map`] | the partition of each of the 16,384 slots of keys |
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Which partition has which keys.
+//! The map of slots to partitions.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,35 +14,36 @@ use crate::slots::Slots;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Partition(pub u16);
 
-/// Some of them.
+/// A set of partitions.
 pub type Partitions = BTreeSet<Partition>;
 
-/// Who has a slot, and in which epoch it got it.
+/// The partition of a slot, and the epoch in which it got the slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Owner {
     partition: Partition,
     since: u64,
 }
 
-/// Each slot's partition. It is a part of the state of all partitions, and changes for all of them at one place of the order.
+/// The partition of each slot. The map is a part of the state of all partitions, and changes for all of them at one
+/// place of the order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Map {
     epoch: u64,
     /// All partitions, also those without a slot.
     partitions: Partitions,
     of: Vec<Owner>,
-    /// Who had each slot at first.
+    /// The partition of each slot at first.
     first: Arc<[Partition]>,
 }
 
-/// What is no map.
+/// An error in ranges of slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MapError {
     /// There is no partition.
     None,
     /// A slot has no partition.
     Missing(u16),
-    /// A slot has two.
+    /// A slot has two partitions.
     Twice(u16),
     /// A range ends before it begins, or behind the last slot.
     Range(u16, u16),
@@ -65,7 +66,7 @@ impl fmt::Display for MapError {
 impl std::error::Error for MapError {}
 
 impl Map {
-    /// The slots dealt out evenly, in order.
+    /// A map that deals out the slots evenly, in order.
     ///
     /// # Errors
     /// There is no partition.
@@ -92,7 +93,7 @@ impl Map {
         }
     }
 
-    /// From ranges of slots, their last ones included. `partitions`: all, since one may have no slot.
+    /// A map from ranges of slots, their last ones included. `partitions`: all, since one may have no slot.
     ///
     /// # Errors
     /// [`MapError`].
@@ -122,27 +123,27 @@ impl Map {
         }
     }
 
-    /// Grows with each change.
+    /// The epoch of the map, which grows with each change.
     pub const fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Which partition has a slot.
+    /// The partition of a slot.
     pub fn of_slot(&self, slot: u16) -> Partition {
         self.of[usize::from(slot % SLOTS)].partition
     }
 
-    /// In which epoch a slot's partition got it.
+    /// The epoch in which a slot's partition got it.
     pub fn since(&self, slot: u16) -> u64 {
         self.of[usize::from(slot % SLOTS)].since
     }
 
-    /// Whether both began with the same slots, whatever has been moved since.
+    /// Whether both maps began with the same slots; later moves do not matter.
     pub fn has_begun_as(&self, other: &Self) -> bool {
         self.first == other.first
     }
 
-    /// These slots have another partition from now on.
+    /// Gives slots to another partition from now on.
     pub(crate) fn give(&mut self, slots: &Slots, to: Partition) {
         self.epoch += 1;
         for slot in slots.iter() {
@@ -153,7 +154,7 @@ impl Map {
         }
     }
 
-    /// Which partition has a key.
+    /// The partition of a key.
     pub fn of_key(&self, key: &[u8]) -> Partition {
         self.of_slot(slot::of(key))
     }
@@ -174,7 +175,7 @@ impl Map {
         (0..SLOTS).filter(own).collect()
     }
 
-    /// As bytes, for a state.
+    /// Writes the map as bytes, for a state.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend(self.epoch.to_le_bytes());
         out.extend((self.partitions.len() as u16).to_le_bytes());
@@ -194,7 +195,7 @@ impl Map {
         );
     }
 
-    /// What [`Self::encode`] has made; `None` for anything else.
+    /// The map that [`Self::encode`] has written; `None` for anything else.
     pub fn decode(bytes: &mut Reader<'_>) -> Option<Self> {
         let epoch = bytes.u64()?;
         let mut partitions = Partitions::new();
@@ -225,7 +226,7 @@ impl Map {
     }
 }
 
-/// What each slot has, in ranges of slots that have the same.
+/// The ranges of slots that have the same value.
 fn ranges<T: PartialEq>(of: impl Iterator<Item = T>) -> Vec<(Range<u16>, T)> {
     let mut ranges: Vec<(Range<u16>, T)> = Vec::new();
     for (slot, owner) in (0..SLOTS).zip(of) {

@@ -1,8 +1,10 @@
-//! How a group of slots gets from one partition to another, as a process that has the first one carries it out, without I/O.
+//! The move of a group of slots from one partition to another, as a process of the first one carries it out, without
+//! I/O.
 //!
-//! What the slots have is copied while clients write to them; then what has changed meanwhile, until that is little. Then nobody writes to them for a
-//! moment: the rest is copied, and all partitions give them away at one place of the order. Whatever fails before that ends the move, and the slots
-//! stay where they are; whoever has a move that does not go on ends it for all.
+//! The keys of the slots are copied while clients write to them; then the keys that have changed meanwhile, until these
+//! are few. Then the slots are frozen for a moment: the rest is copied, and all partitions give the slots away at one
+//! place of the order. Any failure before that ends the move, and the slots stay where they are; a process that has a
+//! move that does not go on ends it for all.
 
 #[cfg(test)]
 mod tests;
@@ -19,57 +21,58 @@ use crate::mutants::{self, Mutant};
 use crate::slots::Slots;
 use crate::store::{Copied, Entry, Freeze, MoveName, Outcome, Snapshot, Step, Value};
 
-/// A group has about so many bytes and keys, if it is not one slot that has more.
+/// The bytes and keys of a group, about, unless it is one slot with more.
 const GROUP_BYTES: usize = 256 << 10;
 const GROUP_KEYS: usize = 2_048;
-/// So much is copied at once, if it is not one value that is larger.
+/// The bytes and keys that are copied at once, at most, unless it is one value that is larger.
 const PART_BYTES: usize = 32 << 10;
 const PART_KEYS: usize = 1_024;
-/// When no more keys than these have changed, nor more bytes, nobody writes to the slots any more.
+/// The number of changed keys, and their bytes, at or below which the slots are frozen.
 const FEW_KEYS: usize = 64;
 const FEW_BYTES: usize = 256 << 10;
-/// Where it was copied so often that it is not to be expected, no more bytes than these.
+/// The number of rounds after which changes are not expected to get fewer; then the slots are frozen with these bytes
+/// at most.
 const MOST_ROUNDS: u32 = 5;
 const MOST_FROZEN_BYTES: usize = 1 << 20;
-/// So often it is said that a move has ended, where nobody answers.
+/// The number of times that the end of a move is ordered, where nobody answers.
 const MOST_ENDS: u32 = 5;
 
-/// What is to be done next.
+/// The next step of a move.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// The partition that has the slots is to be looked at: [`Mover::looked`].
+    /// Look at the partition that has the slots: [`Mover::looked`].
     Look,
-    /// Each partition is to answer to something that waits for no other one: [`Mover::answered`].
+    /// Ask each partition for an answer to something that waits for no other one: [`Mover::answered`].
     Ask,
-    /// This is to be ordered: [`Mover::heard`].
+    /// Order this: [`Mover::heard`].
     Order(Step),
-    /// That is all.
+    /// The move has ended.
     Ended(Result<Moved, Failure>),
 }
 
-/// What has another partition now.
+/// The slots that have another partition now, and the work for that.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Moved {
-    /// These slots.
+    /// The slots.
     pub slots: Slots,
-    /// So many keys were copied, some of them more than once.
+    /// The number of copied keys, some of them more than once.
     pub keys: u64,
-    /// And so many bytes.
+    /// The bytes of these copies.
     pub bytes: u64,
 }
 
-/// Why slots stay where they are.
+/// The reason why slots stay where they are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
     /// Another move is under way.
     Busy,
-    /// Before anything was frozen some partition did not answer.
+    /// Some partition did not answer, and nothing was frozen yet.
     Silent,
-    /// Somebody has ended it, or did not answer.
+    /// The move was ended by another process, or an order of it was not answered.
     Lost,
-    /// What the slots have changes faster than it is copied.
+    /// The keys of the slots change faster than they are copied.
     Fast,
-    /// It is not known whether they stay.
+    /// It is not known whether the slots stay where they are.
     Unknown,
 }
 
@@ -89,16 +92,16 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// How far it is.
+/// The phase of a move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Begin,
     Copy,
     Compare,
-    /// Whether all partitions answer: what is of all of them holds up each where one does not.
+    /// The question whether all partitions answer: one that does not holds up commands of all of them.
     Ask,
     Freeze,
-    /// What has changed until they were frozen.
+    /// The changes until the slots were frozen.
     Seal,
     Close,
     Give,
@@ -107,7 +110,7 @@ enum Phase {
     Ended(Result<(), Failure>),
 }
 
-/// See the module's page. A mover moves one group; of several, one begins when the other has ended.
+/// The move of one group of slots; of several groups, one begins when the other has ended.
 #[derive(Debug)]
 pub struct Mover {
     of: MoveName,
@@ -117,21 +120,21 @@ pub struct Mover {
     phase: Phase,
     base: Option<Snapshot>,
     todo: VecDeque<Bytes>,
-    /// Of the first of those: the field to go on with.
+    /// The field to go on with, of the first key in `todo`.
     next_field: Option<Bytes>,
     at: u32,
     rounds: u32,
     ends: u32,
-    /// It was asked that slots be frozen.
+    /// A freeze was asked for, and may have come.
     froze: bool,
     moved: Moved,
 }
 
-/// What is copied of a key: its bytes, and where to go on, if this is not all.
+/// A copied part of a key: its bytes, and the next field, if this is not all.
 struct Piece(Option<Copied>, usize, Option<Bytes>);
 
 impl Mover {
-    /// `wanted`: the group is the first of these.
+    /// A move that has not begun. `wanted`: the slots, of which the group is the first ones.
     pub fn new(of: MoveName, (from, to): (Partition, Partition), wanted: Slots) -> Self {
         Self {
             of,
@@ -150,12 +153,12 @@ impl Mover {
         }
     }
 
-    /// The time that what is ordered has at least: keys that have come to their end do not live again elsewhere.
+    /// The least time of the move's commands: keys that have come to their end do not live again elsewhere.
     pub fn stamp(&self) -> u64 {
         self.base.as_ref().map_or(0, |base| base.now)
     }
 
-    /// Whether clients may be waiting for it.
+    /// Whether clients may wait for the end of the move.
     pub const fn has_frozen(&self) -> bool {
         matches!(
             self.phase,
@@ -163,7 +166,7 @@ impl Mover {
         )
     }
 
-    /// What is to be done next.
+    /// The next step.
     pub fn go_on(&mut self) -> Next {
         let of = self.of;
         match self.phase {
@@ -183,13 +186,13 @@ impl Mover {
             })),
             Phase::Give => Next::Order(Step::Give(of)),
             Phase::End(_) if self.froze => Next::Order(Step::End(of)),
-            // Only one partition knows of it.
+            // Only the partition that was to have the slots knows of the move.
             Phase::End(_) => Next::Order(Step::Forget { of, to: self.to }),
             Phase::Ended(result) => Next::Ended(result.map(|()| self.moved.clone())),
         }
     }
 
-    /// The partition as it is now.
+    /// Takes in the state of the partition as it is now.
     pub fn looked(&mut self, snapshot: Snapshot) {
         self.phase = match self.phase {
             Phase::Begin => self.begin(&snapshot),
@@ -210,7 +213,7 @@ impl Mover {
         self.base = Some(snapshot);
     }
 
-    /// Whether all partitions have answered.
+    /// Takes in whether all partitions have answered.
     pub const fn answered(&mut self, by_all: bool) {
         if matches!(self.phase, Phase::Ask) {
             self.froze = by_all;
@@ -221,7 +224,7 @@ impl Mover {
         }
     }
 
-    /// What became of what was ordered; `None`: it is not known.
+    /// Takes in the outcome of the command; `None`: it is not known.
     pub fn heard(&mut self, outcome: Option<&Outcome>) {
         let is_done = outcome == Some(&Outcome::Done);
         let is_next = outcome == Some(&Outcome::Number(i64::from(self.at) + 1));
@@ -240,7 +243,7 @@ impl Mover {
             Phase::Give if is_done => Phase::Ended(Ok(())),
             Phase::End(why) => self.ended(why, outcome.is_some()),
             Phase::Ended(result) => Phase::Ended(result),
-            // It may be done or not.
+            // The command may be done or not.
             _ => Phase::End(Failure::Lost),
         };
     }
@@ -254,7 +257,7 @@ impl Mover {
         }
     }
 
-    /// Which slots it is.
+    /// Chooses the slots of the group, and lists their keys.
     fn begin(&mut self, snapshot: &Snapshot) -> Phase {
         let (mut bytes, mut slots) = (0, Vec::new());
         for slot in self.wanted.iter() {
@@ -279,7 +282,7 @@ impl Mover {
         }
     }
 
-    /// What has changed since it was copied.
+    /// The keys of the group that have changed since they were copied.
     fn changed(&self, snapshot: &Snapshot) -> Vec<Bytes> {
         let Some(base) = self.base.as_ref().filter(|_| !mutants::on(Mutant::T07)) else {
             return Vec::new();
@@ -331,7 +334,7 @@ impl Mover {
     }
 }
 
-/// What is copied of a key, from a field on: no more fields than there is room for, and one at least.
+/// The part of a key from a field on: no more fields than there is room for, and one at least.
 fn piece(entry: Option<&Entry>, from: Option<&Bytes>, room: usize) -> Piece {
     let Some(entry) = entry else {
         return Piece(None, 0, None);
@@ -351,7 +354,7 @@ fn piece(entry: Option<&Entry>, from: Option<&Bytes>, room: usize) -> Piece {
     Piece(Some(copied), takes, next)
 }
 
-/// One field at least.
+/// The fields from one on for which there is room: one at least.
 fn some_fields(
     fields: &OrdMap<Bytes, Bytes>,
     from: Option<&Bytes>,

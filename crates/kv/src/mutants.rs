@@ -3,27 +3,27 @@
 /// A bug to put in. The names are those of `docs/verification.md`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mutant {
-    /// What stands behind a command of several partitions is told before that is stable.
+    /// An answer is told though the command of several partitions before it is not stable.
     T01,
-    /// A partition's signal says nothing of what stood before a command there.
+    /// A command counts as delivered in a partition though a command before it is not stable there.
     T02,
-    /// Who begins with a state takes all that was delivered before for stable.
+    /// A replica that begins with a state takes all that was delivered before for stable.
     T03,
-    /// What is only looked at waits for nothing.
+    /// A command that only reads waits for nothing.
     T04,
     /// A partition writes to slots that are frozen.
     T05,
-    /// Who asks by an old map is answered all the same.
+    /// A client that asks by an old map is answered all the same.
     T06,
-    /// What has changed while the first copy was made is not copied again.
+    /// Keys that have changed while the first copy was made are not copied again.
     T07,
     /// A partition keeps the keys of slots that it has given away.
     T08,
-    /// What is copied has no end.
+    /// Copied keys lose their ends.
     T09,
     /// Time goes on in slots that are frozen.
     T10,
-    /// What was copied to slots that are frozen is forgotten.
+    /// Keys that were copied to slots that are frozen are forgotten.
     T11,
 }
 

@@ -1,10 +1,10 @@
-//! When what was answered may be told: signals between partitions (Benz et al. 2014, §6.1, leaves them out; without them the store is not even
-//! sequentially consistent, `docs/protocols/kv.md`).
+//! The condition under which an answer may be told: signals between partitions (Benz et al. 2014, §6.1, leaves them
+//! out; without them the store is not even sequentially consistent, `docs/protocols/kv.md`).
 //!
-//! A command of several partitions is *stable* in one of them when all of them have delivered it, and whatever such commands they had delivered
-//! before that concern others, too, was stable there. Nothing that stands behind a command is told before that is stable: so when somebody hears an
-//! answer, everything that the order of some partition puts before it has been delivered, and hence been asked for. Only what is told waits, and
-//! nothing that is done.
+//! A command of several partitions is *stable* in one of them when all of them have delivered it, and all earlier such
+//! commands there that concern other partitions, too, were stable there. An answer is not told before the command that
+//! it stands behind is stable: so when a client hears an answer, every command that the order of some partition puts
+//! before it has been delivered, and hence been given before. Only answers wait; commands are applied at once.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,36 +14,38 @@ use rota_multiring::Place;
 use crate::map::{Partition, Partitions};
 use crate::mutants::{self, Mutant};
 
-/// So many commands are looked at when it is asked which one stands before another. Of older ones all are taken to.
+/// The number of commands, at most, that are compared with a new one to find those before it. All older ones count as
+/// before it.
 const MOST_RECENT: usize = 4_096;
 
-/// How far a replica is among the commands of several partitions.
+/// The place of a replica among the commands of several partitions.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Signal {
-    /// The last that it has delivered, or has seen come by.
+    /// The last such command that it has delivered, also if it was of other partitions only.
     pub delivered: Option<Place>,
-    /// All up to this one that are of its partition are stable there.
+    /// The last such command up to which all of its partition are stable there.
     pub stable: Option<Place>,
 }
 
 impl Signal {
-    /// The further of both, of either kind: a replica goes back when it begins anew, and what was said holds.
+    /// Joins two signals, of each field the further one: a replica goes back when it begins anew, and its earlier
+    /// signals hold.
     fn join(&mut self, other: Self) {
         self.delivered = self.delivered.max(other.delivered);
         self.stable = self.stable.max(other.stable);
     }
 }
 
-/// A command that is delivered and not stable here.
+/// A command that was delivered here, and is not stable yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Pending {
     place: Place,
-    /// Of each other partition: which command has to be stable there before this one counts as delivered.
+    /// For each other partition, the command that has to be stable there before this one counts as delivered.
     of: Vec<(Partition, Option<Place>)>,
 }
 
 impl Pending {
-    /// Both as one: it is stable when both are.
+    /// Joins another command, so that both are stable together.
     fn join(&mut self, place: Place, of: Vec<(Partition, Option<Place>)>) {
         self.place = place;
         for (partition, before) in of {
@@ -56,7 +58,7 @@ impl Pending {
     }
 }
 
-/// See the module's page.
+/// The commands of several partitions that a replica knows of, and the signals of all replicas.
 #[derive(Debug)]
 pub struct Outlook {
     me: Partition,
@@ -64,14 +66,14 @@ pub struct Outlook {
     signals: BTreeMap<NodeId, (Partition, Signal)>,
     own: Signal,
     pending: VecDeque<Pending>,
-    /// Commands that may not be stable everywhere.
+    /// The commands that may not be stable everywhere.
     recent: VecDeque<(Place, Partitions)>,
-    /// The last that is not among them any more, of each partition.
+    /// For each partition, the last command that is not in `recent` any more.
     floor: BTreeMap<Partition, Place>,
 }
 
 impl Outlook {
-    /// Of a replica that has delivered nothing. `all`: the partitions.
+    /// The outlook of a replica that has delivered nothing. `all`: the partitions.
     pub const fn new(me: Partition, all: Partitions) -> Self {
         Self {
             me,
@@ -87,7 +89,8 @@ impl Outlook {
         }
     }
 
-    /// The replica begins with a state in which these commands were delivered. None of them is known to be stable; what others have said holds.
+    /// Begins anew with a state in which these commands were delivered. None of them is known to be stable; the signals
+    /// of other replicas hold.
     pub fn begin(&mut self, delivered: Option<Place>) {
         self.own = Signal {
             delivered,
@@ -99,24 +102,25 @@ impl Outlook {
         if let Some(place) = delivered
             && !mutants::on(Mutant::T03)
         {
-            // Of which partitions the last ones were is not known. When all have delivered this one, they have all that stands before it.
+            // The partitions of the last commands are not known. When all partitions have delivered this one, they have
+            // all commands before it.
             let all = self.all.clone();
             self.wait(place, &all);
         }
         self.advance();
     }
 
-    /// What other partitions are to know.
+    /// The signal for other partitions.
     pub const fn own(&self) -> Signal {
         self.own
     }
 
-    /// Up to here all are stable.
+    /// The last command up to which all are stable.
     pub const fn stable(&self) -> Option<Place> {
         self.own.stable
     }
 
-    /// Whether what stands behind a command may be told.
+    /// Whether an answer that stands behind a command may be told.
     pub fn may_tell(&self, behind: Option<Place>) -> bool {
         behind <= self.own.stable || mutants::on(Mutant::T01)
     }
@@ -131,7 +135,7 @@ impl Outlook {
         lacking.map(|(partition, _)| *partition).collect()
     }
 
-    /// A command of several partitions is delivered here.
+    /// Takes in a command of several partitions that is delivered here.
     pub fn on_delivered(&mut self, place: Place, of: &Partitions) {
         debug_assert!(
             self.own.delivered < Some(place),
@@ -146,7 +150,8 @@ impl Outlook {
         self.advance();
     }
 
-    /// What another replica says. What is stable at one of the own partition is so here, as far as it is delivered: that is said of the partition.
+    /// Takes in the signal of another replica. A command that is stable at a replica of the own partition is stable
+    /// here, once it is delivered: a signal is about the partition.
     pub fn on_signal(&mut self, node: NodeId, partition: Partition, signal: Signal) {
         let (known, last) = self
             .signals
@@ -185,7 +190,7 @@ impl Outlook {
         recent.max(self.floor.get(&partition).copied())
     }
 
-    /// Whether some replica of a partition has delivered a command, and what stands before it is stable there.
+    /// Whether some replica of a partition has delivered a command, and the command before it is stable there.
     fn has(&self, partition: Partition, place: Place, before: Option<Place>) -> bool {
         let mut of = self.signals.values().filter(|(of, _)| *of == partition);
         of.any(|(_, signal)| signal.delivered >= Some(place) && signal.stable >= before)
@@ -204,12 +209,13 @@ impl Outlook {
             self.pending.pop_front();
         }
         if self.pending.is_empty() {
-            // What was not of this partition keeps nothing here.
+            // Commands of other partitions only hold up nothing here.
             self.own.stable = self.own.delivered;
         }
     }
 
-    /// Commands that are stable in all of their partitions stand before nothing, and of too many the first ones are taken to stand before all.
+    /// Forgets commands that are stable in all of their partitions: they stand before nothing. If there are too many,
+    /// the first ones count as before all others.
     fn forget(&mut self) {
         let everywhere = |(place, of): &(Place, Partitions)| {
             of.iter().all(|partition| match *partition == self.me {

@@ -1,4 +1,4 @@
-//! Some slots.
+//! Sets of slots.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use rota_core::bytes::Reader;
 use rota_resp::slot::SLOTS;
 
-/// Some slots, in order.
+/// A set of slots, in order.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Slots(BTreeSet<u16>);
 
@@ -19,7 +19,7 @@ impl FromIterator<u16> for Slots {
 }
 
 impl Slots {
-    /// Reads `0-99,105`; `None`: it is not that, or names one twice.
+    /// Reads `0-99,105`; `None`: the text is no such list, or names a slot twice.
     pub fn parse(text: &str) -> Option<Self> {
         let mut slots = BTreeSet::new();
         let parts = text.split(',').map(str::trim);
@@ -28,7 +28,7 @@ impl Slots {
             let number = |text: &str| text.trim().parse::<u16>().ok();
             let (first, last) = number(first).zip(number(last))?;
             let is_range = first <= last && last < SLOTS;
-            // Each is named once.
+            // Each slot may be named once.
             if !is_range || !(first..=last).all(|slot| slots.insert(slot)) {
                 return None;
             }
@@ -36,27 +36,27 @@ impl Slots {
         Some(Self(slots))
     }
 
-    /// How many.
+    /// The number of slots.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no slot.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether one is among them.
+    /// Whether a slot is in the set.
     pub fn has(&self, slot: u16) -> bool {
         self.0.contains(&slot)
     }
 
-    /// Each of them, in order.
+    /// All slots, in order.
     pub fn iter(&self) -> impl Iterator<Item = u16> + Clone {
         self.0.iter().copied()
     }
 
-    /// In ranges.
+    /// The slots in ranges.
     pub fn ranges(&self) -> Vec<RangeInclusive<u16>> {
         let mut ranges: Vec<RangeInclusive<u16>> = Vec::new();
         for slot in self.iter() {
@@ -81,7 +81,7 @@ impl Slots {
         let (mut slots, mut last) = (BTreeSet::new(), None);
         for _ in 0..bytes.u16()? {
             let (first, end) = (bytes.u16()?, bytes.u16()?);
-            // Ranges that touch would be one.
+            // Ranges that touch would have been written as one.
             let is_next = last.is_none_or(|last: u16| last + 1 < first);
             if !is_next || first > end || end >= SLOTS {
                 return None;

@@ -1,4 +1,4 @@
-//! Clients by TLS, and who may do what, on real sockets.
+//! Clients by TLS, and the permissions of users, on real sockets.
 
 mod common;
 

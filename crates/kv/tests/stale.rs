@@ -1,4 +1,5 @@
-//! What is only looked at is as new as what any client was told before, whichever process is asked; and a store that waits for nothing is found out.
+//! Reads are as new as any answer that a client was told before, whichever process is asked; and a store that waits for
+//! nothing is found out.
 
 #![cfg(feature = "mutants")]
 

@@ -1,4 +1,4 @@
-//! The machine alone.
+//! The state machine alone.
 
 use proptest::prelude::*;
 use rota_kv::store::{Action, Answer, Answered, Batch, Fault, Life, Only, OnlyLife, Operation};

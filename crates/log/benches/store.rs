@@ -1,4 +1,5 @@
-//! The store with ten million entries: how long it takes to write them, to begin again with them, and to read them. `cargo bench -p rota-log`.
+//! The store with ten million entries: the time to write them, to begin again with them, and to read them. `cargo bench
+//! -p rota-log`.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What the processes of a service of logs are told: one file for all of them.
+//! The configuration of the processes of a service of logs: one file for all of them.
 
 mod loopback;
 
@@ -25,32 +25,33 @@ const USUAL_FREE: u64 = 256;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogSection {
-    /// The rings that order what is appended: all processes are on all of them. A log is in one of them, which its name says.
+    /// The rings that order appends: all processes are on all of them. The name of a log decides its ring.
     pub rings: Vec<u16>,
-    /// Below it each process has a directory of its own, `node-ID`, for its entries and states.
+    /// The directory in which each process has one of its own, `node-ID`, for its entries and states.
     pub state_dir: PathBuf,
-    /// So long a client waits for an answer, in milliseconds; then it is told that the outcome is not known. 5000, if nothing is said.
+    /// The time that a client waits for an answer, in milliseconds; then it is told that the outcome is not known.
+    /// 5000, if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience_ms: Option<u64>,
-    /// So many clients may be connected to a process. 10000, if nothing is said.
+    /// The number of clients that may be connected to a process. 10000, if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
-    /// So much of what was appended last is kept in memory, in MiB. 200, if nothing is said (Benz et al. 2014, §7.3).
+    /// The memory for the newest entries, in MiB. 200, if nothing is said (Benz et al. 2014, §7.3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_mib: Option<u64>,
-    /// A process whose disk has less room takes no entries of its clients, in MiB. 256, if nothing is said.
+    /// The room on the disk, in MiB, below which a process takes no entries of its clients. 256, if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free_mib: Option<u64>,
-    /// Clients may come from other hosts, though they prove nothing and what they say can be read on the way.
+    /// Clients may come from other hosts, though they prove nothing and others can read along on the way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure_clients: bool,
-    /// Other hosts may read metrics, though they prove nothing and what is said can be read on the way.
+    /// Other hosts may read metrics, though they prove nothing and others can read along on the way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub metrics_insecure: bool,
     /// Clients speak TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsSection>,
-    /// Clients have to say who they are; everybody may do everything where there are none.
+    /// The users that clients log in as; without any, each client may do everything.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub user: Vec<UserSection>,
     /// The processes: each has all logs.
@@ -63,19 +64,19 @@ pub struct LogSection {
 pub struct ProcessSection {
     /// Its node.
     pub node: u16,
-    /// Where the others get its states.
+    /// The port at which the others get its states.
     pub state_port: u16,
-    /// Where they get entries.
+    /// The port at which the others get entries.
     pub link_port: u16,
-    /// Where clients connect.
+    /// The port for clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redis_port: Option<u16>,
-    /// Where `GET /metrics` is answered.
+    /// The port at which `GET /metrics` is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics_port: Option<u16>,
 }
 
-/// A file.
+/// The content of a configuration file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LogConfig {
     /// The rings.
@@ -84,24 +85,24 @@ pub struct LogConfig {
     pub log: LogSection,
 }
 
-/// What is wrong with a file.
+/// An error in a configuration file.
 #[derive(Debug)]
 pub enum ConfigError {
-    /// It cannot be read.
+    /// The file cannot be read.
     Syntax(Box<toml::de::Error>),
     /// There is no `[log]` section.
     NoLogs,
-    /// Its rings cannot be run.
+    /// The rings cannot be run.
     Rings(RingsError),
-    /// No ring is named, or one twice.
+    /// No ring is named, or one is named twice.
     Named(Option<u16>),
     /// There is no such ring, or a process is not on it.
     NotOnRing(u16, u16),
     /// There is no process.
     NoProcess,
-    /// There is no such node, or two processes are it.
+    /// There is no such node, or two processes have it.
     Node(u16),
-    /// Two things listen at one place.
+    /// Two listeners have the same address.
     Port(SocketAddr),
     /// Other hosts could read metrics.
     OpenMetrics(SocketAddr),
@@ -161,25 +162,25 @@ impl LogConfig {
         Ok(config)
     }
 
-    /// What a process is told.
+    /// The section of a process.
     pub fn process(&self, node: NodeId) -> Option<&ProcessSection> {
         let mut all = self.log.process.iter();
         all.find(|process| process.node == node.get())
     }
 
-    /// Where a node is.
+    /// The address of a node.
     pub fn address(&self, node: u16) -> Option<IpAddr> {
         let mut nodes = self.rings.common.nodes.iter();
         nodes.find(|of| of.id == node).map(|of| of.address)
     }
 
-    /// Where clients of a process connect.
+    /// The address for clients of a process.
     pub fn clients_of(&self, process: &ProcessSection) -> Option<SocketAddr> {
         let port = process.redis_port?;
         Some(SocketAddr::new(self.address(process.node)?, port))
     }
 
-    /// How long a client waits.
+    /// The time that a client waits.
     pub fn patience(&self) -> Duration {
         Duration::from_millis(self.log.patience_ms.unwrap_or(USUAL_PATIENCE).max(1))
     }
@@ -201,7 +202,7 @@ impl LogConfig {
         self.log.state_dir.join(format!("node-{node}"))
     }
 
-    /// Clients prove who they are, and nobody reads along.
+    /// Whether clients prove who they are, and nobody can read along.
     fn is_protected(&self) -> bool {
         let tls = self.log.tls.as_ref();
         tls.is_some_and(|tls| tls.client_ca.is_some() || !self.log.user.is_empty())

@@ -1,13 +1,13 @@
 //! Shared logs: many writers, and one order across all of them (Benz et al. 2014, §6.2).
 //!
-//! | where | what |
+//! | module or type | contents |
 //! |---|---|
-//! | [`machine`] | which logs there are, and what commands do to them: the state machine, without I/O |
+//! | [`machine`] | the logs and their commands: the state machine, without I/O |
 //! | [`store`] | entries, on the disk and of late in memory |
 //! | [`replicated`] | both together, as a machine that is replicated |
-//! | [`redis`] | what clients of Redis' streams say and hear, without I/O |
+//! | [`redis`] | the commands and replies of clients of Redis' streams, without I/O |
 //! | [`LogProcess`] | a process: a replica, its store, its clients |
-//! | [`LogConfig`] | what processes are told |
+//! | [`LogConfig`] | the configuration of the processes |
 
 #![forbid(unsafe_code)]
 

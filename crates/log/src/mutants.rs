@@ -3,13 +3,13 @@
 /// A bug to put in. The names are those of `docs/verification.md`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mutant {
-    /// What has to be done as a whole is done in part.
+    /// A transaction is done in part.
     D01,
-    /// What was appended before is appended again.
+    /// An entry that was appended before under the same name is appended again.
     D02,
     /// A sealed log takes entries.
     D03,
-    /// A position that was asked for is not looked at.
+    /// The position that an append expects is not looked at.
     D04,
     /// A state refers to entries that are not durable yet.
     D05,
@@ -17,11 +17,11 @@ pub enum Mutant {
     D06,
     /// A state of another replica is taken without its entries.
     D07,
-    /// Several logs are told one behind the other, not in the order of everything.
+    /// Several logs are told one behind the other, not in the order of all logs.
     D08,
-    /// What is trimmed is not.
+    /// A trim removes no entries.
     D09,
-    /// Who waits is not told of what comes.
+    /// A waiting reader is not told of new entries.
     D10,
     /// All logs have one number.
     D11,

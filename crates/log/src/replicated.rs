@@ -13,20 +13,21 @@ use crate::machine::{Effect, Logs};
 use crate::mutants::{self, Mutant};
 use crate::store::{Mark, Store, Tails, lock};
 
-/// So many states may be begun with, and more: those on the shelf, and some that did not get there.
+/// The number of written states that may still be begun with, at most: those on the shelf, and some that did not get
+/// there.
 const KEPT: usize = 8;
 
-/// See the module's page.
+/// The logs, their store, and the surroundings of the replica.
 pub struct Replicated<D: LogDisk + 'static> {
     logs: Logs,
     store: Arc<Store<D>>,
     around: Box<dyn Around<D>>,
-    /// Which states were written.
+    /// The states that were written.
     written: Arc<Mutex<Written>>,
     view: View,
 }
 
-/// The logs as they were when the last command was done: to be looked at without waiting for the next.
+/// The logs as they were when the last command was done, for readers that do not wait for the next command.
 #[derive(Clone, Default, Debug)]
 pub struct View(Arc<Mutex<Logs>>);
 
@@ -36,29 +37,30 @@ impl View {
         lock(&self.0).clone()
     }
 
-    /// Looks at them.
+    /// Looks at the logs.
     pub fn look<T>(&self, look: impl FnOnce(&Logs) -> T) -> T {
         look(&self.now())
     }
 }
 
-/// What is around a replica.
+/// The surroundings of a replica.
 pub trait Around<D: LogDisk + 'static>: Send {
-    /// These logs have changed, by their names; none: all may have.
+    /// Hears that these logs have changed, by their names; none: all may have.
     fn changed(&self, logs: Option<&[Bytes]>);
 
-    /// Gets all that the store does not have from other replicas, however long that takes.
+    /// Gets all entries that the store does not have from other replicas, for as long as that takes.
     ///
     /// # Errors
-    /// The disk's, or it is to stop.
+    /// The disk's, or the process stops.
     fn get_all(&self, store: &Store<D>) -> io::Result<()>;
 
-    /// Whether states of the store with this number, or the state with this digest, were told as ones that this replica has, with all of their entries.
+    /// Whether states of the store with this number, or the state with this digest, were told as ones that this replica
+    /// has, with all of their entries.
     fn was_told(&self, _state: u64) -> bool {
         false
     }
 
-    /// It is told from now on.
+    /// Notes that such states are told from now on.
     ///
     /// # Errors
     /// The disk's.
@@ -67,12 +69,12 @@ pub trait Around<D: LogDisk + 'static>: Send {
     }
 }
 
-/// What was written.
+/// The states that were written.
 #[derive(Default)]
 struct Written {
     /// States, the oldest first.
     marks: VecDeque<Mark>,
-    /// What is known to be durable.
+    /// The newest tails that are known of this store.
     tails: Option<Tails>,
 }
 
@@ -85,7 +87,7 @@ pub struct Kept<D: LogDisk + 'static> {
 }
 
 impl<D: LogDisk + 'static> Replicated<D> {
-    /// Without any log.
+    /// A machine without logs.
     pub fn new(store: Arc<Store<D>>, around: Box<dyn Around<D>>) -> Self {
         Self {
             logs: Logs::default(),
@@ -96,7 +98,7 @@ impl<D: LogDisk + 'static> Replicated<D> {
         }
     }
 
-    /// A look at its logs, for as long as it is there.
+    /// A view of its logs, which stays up to date.
     pub fn view(&self) -> View {
         self.view.clone()
     }
@@ -147,7 +149,8 @@ impl<D: LogDisk + 'static> Machine for Replicated<D> {
         let heads = logs.iter().map(|(_, log)| (log.id, log.first, log.next));
         let heads: Vec<_> = heads.collect();
         let is_own = tails.store() == self.store.id();
-        // Its own, before it lost its store, or another one's that it had all of.
+        // The state is of the own store; or of the own one before it was lost, or of another one of which this replica
+        // had all.
         let digest = u64::from(crc_fast::crc32_iscsi(&bytes)) | (bytes.len() as u64) << 32;
         let was_told =
             is_own || self.around.was_told(tails.store()) || self.around.was_told(digest);
@@ -165,7 +168,7 @@ impl<D: LogDisk + 'static> Machine for Replicated<D> {
         self.around.changed(None);
         if was_told {
             if !missing.is_empty() {
-                // What was lost since is got meanwhile.
+                // Entries that were lost since come from others meanwhile.
                 let ranges = missing.len();
                 tracing::error!(
                     ranges,
@@ -174,7 +177,7 @@ impl<D: LogDisk + 'static> Machine for Replicated<D> {
             }
             return Ok(());
         }
-        // Others may forget what this replica says that it has.
+        // Others may forget entries that this replica says it has.
         if !mutants::on(Mutant::D07) {
             self.around.get_all(&self.store)?;
         }
@@ -188,14 +191,14 @@ impl<D: LogDisk + 'static> Machine for Replicated<D> {
 }
 
 impl<D: LogDisk + 'static> Replicated<D> {
-    /// The newest that are known of this store.
+    /// The newest tails that are known of this store.
     fn known_tails(&self) -> Option<Tails> {
         let known = lock(&self.written).tails.clone();
         known.or_else(|| self.store.kept_tails())
     }
 }
 
-/// Bytes behind how many they are: a state may have more than 4 GiB.
+/// Writes the number of bytes and the bytes: a state may have more than 4 GiB.
 fn put(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend((bytes.len() as u64).to_le_bytes());
     out.extend_from_slice(bytes);

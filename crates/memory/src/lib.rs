@@ -6,12 +6,13 @@
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 0..4 | how many bytes of the stream this is about |
-//! | 4..8 | where in the memory they are; `u32::MAX` if they follow on the socket |
+//! | 0..4 | the number of bytes of the stream that the record is about |
+//! | 4..8 | their place in the memory; `u32::MAX` if they follow on the socket |
 //!
-//! So the order of the stream, waking up the reader, its end, and what happens where the memory is full all remain
-//! the socket's. In the memory itself there is one number besides the bytes: how many the reader has taken. The
-//! reader may write what it likes there: the writer believes only what is possible, and reads nothing else.
+//! So the order of the stream, waking up the reader, its end, and the case of full memory all remain the socket's. In
+//! the memory itself there are two numbers besides the bytes: the count of bytes that the reader has taken, and the
+//! writer's mark that the memory is there. The reader may write what it likes there: the writer believes only possible
+//! counts, and reads nothing else.
 //!
 //! | file | holds |
 //! |---|---|

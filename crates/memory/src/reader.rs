@@ -1,4 +1,4 @@
-//! The client's side.
+//! The client's side: the reader of the stream.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use crate::region::Region;
 use crate::{INLINE, RECORD_BYTES};
 
-/// Records are read together where several wait; what follows them on the socket comes with them.
+/// Several records that wait are read together, with the bytes behind them on the socket.
 const AHEAD_BYTES: usize = 256;
 
 /// Reads a stream, from memory and a socket that never blocks.
@@ -15,19 +15,19 @@ pub struct Reader {
     region: Region,
     /// Bytes that were taken from the memory.
     taken: u64,
-    /// Of the record that was read last: where its next byte is, and how many there are.
+    /// For the record that was read last: the place of its next byte, and the number of bytes left.
     at: u32,
     left: usize,
-    /// Read from the socket, and not looked at yet: from the first to the second.
+    /// Bytes that were read from the socket and not handled yet: from the first to the second.
     ahead: [u8; AHEAD_BYTES],
     from: usize,
     to: usize,
-    /// What ended the stream behind bytes that were read: they come first.
+    /// The error that ended the stream behind bytes that were read: they come first.
     failed: Option<io::Error>,
 }
 
 impl Reader {
-    /// For memory of so many bytes.
+    /// A reader for memory of this many bytes.
     ///
     /// # Errors
     /// The system's; [`io::ErrorKind::InvalidData`] if the memory is not what a [`crate::Writer`] has.
@@ -44,8 +44,8 @@ impl Reader {
         })
     }
 
-    /// Reads what is there: `None` if there is nothing yet, 0 at the end of the stream. `read` reads from the
-    /// socket, and says the same. What stands before an error is read first; the next call says the error.
+    /// Reads the bytes that are there: `None` if there are none yet, 0 at the end of the stream. `read` reads from the
+    /// socket, with the same results. Bytes before an error are read first; the next call returns the error.
     ///
     /// # Errors
     /// The socket's; [`io::ErrorKind::ConnectionReset`] if the writer has taken the memory away before it was read;
@@ -80,7 +80,7 @@ impl Reader {
             let rest = &mut into[*done..];
             let got = match (self.left, self.at) {
                 (0, _) if self.take_record()? => continue,
-                // Who has got something need not ask the socket once more.
+                // A call that has got some bytes need not ask the socket once more.
                 (0, _) if *done > 0 => break,
                 (0, _) => match self.fill(read)? {
                     Some(0) => return Ok(Some(0)),

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
-/// Where the bytes begin: what is before, the reader writes, and it shares no line of any cache with them.
+/// The offset of the stream's bytes. The reader writes before it, in cache lines that the bytes do not share.
 const HEAD_BYTES: usize = 4096;
 
-/// Where the writer says that the memory is there: not 0. On a line of its own, as it is read all the time.
+/// The offset of the writer's mark that the memory is there: not 0. On a line of its own, as it is read all the time.
 const LIFE_AT: usize = 1024;
 
 /// The most bytes of one region: places in it are 32-bit numbers.
@@ -30,13 +30,13 @@ pub struct Region {
     side: Side,
 }
 
-/// Whose mapping it is.
+/// The process that has the mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Side {
-    /// Of who made it.
+    /// Of the process that made the memory.
     Writer,
     Reader,
-    /// The writer says while the memory is there; earlier ones did not.
+    /// The writer marks the memory while it is there; earlier writers did not.
     ReaderThatIsTold,
 }
 
@@ -95,7 +95,7 @@ impl Region {
         self.bytes
     }
 
-    /// How many bytes the reader has taken, as it says.
+    /// The bytes that the reader has taken, as it says.
     pub fn taken(&self) -> u64 {
         self.count().load(Ordering::Acquire)
     }
@@ -132,8 +132,8 @@ impl Region {
     /// Copies out of the region.
     ///
     /// # Errors
-    /// [`io::ErrorKind::ConnectionReset`] if the writer has taken the memory away: what was copied may be nothing of
-    /// its.
+    /// [`io::ErrorKind::ConnectionReset`] if the writer has taken the memory away: the copied bytes may not be the
+    /// writer's.
     ///
     /// # Panics
     /// Beyond its end.
@@ -144,7 +144,7 @@ impl Region {
             let from = self.start.as_ptr().add(HEAD_BYTES + at);
             ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len());
         }
-        // The writer says so first, and takes it away then.
+        // The writer clears its mark first, and takes the memory away then.
         fence(Ordering::SeqCst);
         let is_gone =
             self.side == Side::ReaderThatIsTold && self.life().load(Ordering::SeqCst) == 0;

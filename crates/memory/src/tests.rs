@@ -46,7 +46,7 @@ impl Pair {
         })
     }
 
-    /// What the reader says that it has taken becomes this.
+    /// Replaces the reader's count of taken bytes.
     fn forge(&self, taken: u64) {
         super::region::Region::open(&self.descriptor, MEMORY)
             .expect("the same memory")
@@ -183,7 +183,7 @@ fn what_arrived_before_an_error_is_read_before_it() {
         let mut into = [0; 9000];
         assert_eq!(pair.read(&mut into).expect("it reads"), Some(5000 + part));
         assert_eq!(into[..5000], [7; 5000]);
-        // Who waits for the socket would not hear of it.
+        // The socket does not become ready for these bytes.
         assert!(pair.reader.has_more());
         let error = pair.read(&mut into).expect_err("that was all");
         assert_eq!(error.kind(), kind);
@@ -219,7 +219,7 @@ fn a_reader_that_lies_is_found_out_and_gets_nothing_beyond_the_memory() {
     for _ in 0..3 {
         let _ = pair.write(&[1; 9000]).expect("there is room");
     }
-    // It takes back what it had taken: more would wait than there is room for.
+    // The reader takes its count back: more would wait than there is room for.
     let mut into = [0; 30_000];
     while pair.read(&mut into).expect("it reads").is_some() {}
     for _ in 0..3 {
@@ -267,7 +267,8 @@ fn tempfile() -> OwnedFd {
     rustix::fs::memfd_create("other", flags).expect("memory")
 }
 
-/// Whoever still has it keeps none of the pages that the writer has filled, and takes no zeros for what it was sent.
+/// Another process that still maps the memory keeps none of the pages that the writer has filled, and the reader takes
+/// no zeros for bytes of the stream.
 #[test]
 fn the_memory_is_given_back_with_its_writer() {
     let Pair {

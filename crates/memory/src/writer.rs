@@ -1,4 +1,4 @@
-//! The daemon's side.
+//! The daemon's side: the writer of the stream.
 
 use std::io::{self, IoSlice, Write};
 use std::os::fd::OwnedFd;
@@ -9,7 +9,7 @@ use crate::{INLINE, RECORD_BYTES};
 /// Fewer bytes go by the socket: a record would cost about as much.
 const LEAST_BYTES: usize = 2 << 10;
 
-/// What goes by the socket, where the memory is full, is cut into pieces of this size: soon after there is room
+/// Bytes that go by the socket, while the memory is full, are cut into pieces of this size: soon after there is room
 /// again, it is used.
 const INLINE_BYTES: usize = 32 << 10;
 
@@ -19,14 +19,14 @@ pub struct Writer {
     region: Region,
     /// Bytes that were put into the memory.
     put: u64,
-    /// Where the next byte goes.
+    /// The place of the next byte in the memory.
     at: usize,
     /// Bytes that a record has announced and that have not been written to the socket yet.
     inline: usize,
 }
 
 impl Writer {
-    /// A stream through memory of so many bytes, and the descriptor for the reader.
+    /// A stream through memory of this many bytes, and the descriptor for the reader.
     ///
     /// # Errors
     /// The system's.
@@ -41,22 +41,24 @@ impl Writer {
         Ok((writer, memory))
     }
 
-    /// Whether the reader has taken all that is in the memory, as it says. Only then, or when it has had time to, is this
-    /// to be dropped: the memory's pages are given back then, whoever still has it, and it reads nothing more of them.
+    /// Whether the reader has taken all bytes that are in the memory, as it says. Only then, or when the reader has had
+    /// time to, is the writer to be dropped: the memory's pages are then given back, even while the reader maps them,
+    /// and it reads nothing more of them.
     pub fn is_read(&self) -> bool {
         self.region.taken() == self.put
     }
 
-    /// For a process that ends: what the reader has not taken stays in the memory for it, until it gives that up itself.
+    /// For a process that ends: bytes that the reader has not taken stay in the memory for it, until it gives that up
+    /// itself.
     pub fn leave(self) {
         core::mem::forget(self);
     }
 
-    /// Writes some of this, and says how much: what is left is to be offered again.
+    /// Writes some of these bytes, and returns their number: the caller offers the rest again.
     ///
     /// # Errors
     /// The socket's: [`io::ErrorKind::WouldBlock`] where nothing could be written;
-    /// [`io::ErrorKind::InvalidData`] if the reader says what cannot be.
+    /// [`io::ErrorKind::InvalidData`] if the reader's count of taken bytes is impossible.
     pub fn write(&mut self, socket: &mut impl Write, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         if self.inline > 0 {
             return self.write_inline(socket, pieces);
@@ -112,7 +114,7 @@ impl Writer {
         Ok(bytes)
     }
 
-    /// How many bytes can be put next to each other.
+    /// The number of free bytes in one piece.
     fn room(&mut self) -> io::Result<usize> {
         let waiting = self.put.checked_sub(self.region.taken());
         let waiting = waiting.and_then(|waiting| usize::try_from(waiting).ok());
@@ -127,7 +129,7 @@ impl Writer {
     }
 }
 
-/// The first so many bytes.
+/// The first bytes, in this number.
 fn first<'a>(
     pieces: &'a [IoSlice<'_>],
     mut bytes: usize,

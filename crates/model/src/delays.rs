@@ -1,19 +1,19 @@
-//! How long a message waits for its delivery: tables 4.1 and 4.2 of the thesis.
+//! The delay of a message until its delivery: tables 4.1 and 4.2 of the thesis.
 
 use crate::ring::{Protocol, Ring};
 
-/// From when a message is generated until all have delivered it, in microseconds.
+/// The time from the generation of a message until all participants have delivered it, in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Delays {
-    /// It was generated at the best moment.
+    /// The delay of a message generated at the best moment.
     pub best: f64,
     /// The mean over all moments.
     pub average: f64,
-    /// It was generated at the worst moment.
+    /// The delay of a message generated at the worst moment.
     pub worst: f64,
 }
 
-/// How much is sent. How long a rotation takes may also be known by measuring it.
+/// The load of a ring. The time of a rotation may be the model's, or a measured one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Load {
     /// A message now and then.
@@ -36,20 +36,21 @@ impl Load {
     }
 }
 
-/// How long an accelerated participant still sends when the next one begins, in microseconds (the thesis's *X*, §4.4.4). The thesis has a second
-/// formula for it, `f·B − P`, which is the same while a rotation takes longer than a window; this one is right otherwise, too.
+/// The time for which an accelerated participant still sends when the next one begins, in microseconds (the thesis's
+/// *X*, §4.4.4). The thesis has a second formula for it, `f·B − P`, which is the same while a rotation takes longer
+/// than a window; this one is right otherwise, too.
 pub fn head_start(ring: &Ring, rotation_us: f64) -> f64 {
     (ring.burst_us - rotation_us / ring.n()).max(0.0)
 }
 
-/// How long it takes on the mean until a message and all before it have left, in microseconds, from when the token is there (thesis §4.4.4). Between
-/// half a window and a whole one.
+/// The mean time from the receipt of the token until a message and all before it have left, in microseconds (thesis
+/// §4.4.4). Between half a window and a whole one.
 pub fn average_broadcast(ring: &Ring, rotation_us: f64) -> f64 {
     let (burst, ahead) = (ring.burst_us, head_start(ring, rotation_us));
     burst / 2.0 + ahead * ahead / (2.0 * burst)
 }
 
-/// Delivered in the order (table 4.1).
+/// The delays of agreed delivery (table 4.1).
 pub fn agreed(ring: &Ring, protocol: Protocol, load: Load) -> Delays {
     let (rotation, hop) = (load.rotation_us(ring), ring.hop_us);
     let (ahead, broadcast, burst) = match (load, protocol) {
@@ -68,14 +69,15 @@ pub fn agreed(ring: &Ring, protocol: Protocol, load: Load) -> Delays {
     }
 }
 
-/// Delivered in the order when all have it (table 4.2, from §4.5.1 to §4.5.6), as the thesis has it: where it says "two rounds" and "three rounds" the
-/// way from one participant to the next is left out. With no accelerated window the token carries what the original's does (§4.5.4).
+/// The delays of safe delivery (table 4.2, from §4.5.1 to §4.5.6), as the thesis has them: where it says "two rounds"
+/// and "three rounds" the way from one participant to the next is left out. With no accelerated window the token
+/// carries the same as in the original protocol (§4.5.4).
 pub fn safe(ring: &Ring, protocol: Protocol, load: Load) -> Delays {
     rounds(ring, protocol, load, 0.0)
 }
 
-/// The same with the way that the thesis leaves out: the token is received, takes a round and a hop to raise the aru, and another round until it is
-/// seen again (§4.5.6.2, reckoned step by step).
+/// The delays of safe delivery with the way that the thesis leaves out: the token is received, takes a round and a hop
+/// to raise the aru, and another round until it is seen again (§4.5.6.2, reckoned step by step).
 pub fn safe_exact(ring: &Ring, protocol: Protocol, load: Load) -> Delays {
     rounds(ring, protocol, load, 1.0)
 }

@@ -1,8 +1,9 @@
-//! The analytical model of the original and the accelerated ring (thesis ch. 4): how long a rotation takes, how much is ordered, and how long a
-//! message waits for its delivery, at a light and at full load.
+//! The analytical model of the original and the accelerated ring (thesis ch. 4): the time of a rotation, the
+//! throughput, and the delay of a message until its delivery, at a light and at full load.
 //!
-//! The model knows a time to send and a time to arrive, and nothing else: no loss, no queue, no bound of a link or a processor. [`Bounds`] adds what
-//! it lacks, and [`at_rate`] a load between the two; both are ours, not the thesis's.
+//! The model knows a time to send and a time to arrive, and nothing else: no loss, no queue, no bound of a link or a
+//! processor. [`Bounds`] adds the missing bounds, and [`at_rate`] a load between the two; both are ours, not the
+//! thesis's.
 //!
 //! All times are microseconds, all rates Mbit/s of payload (10⁶ bits), clean of headers.
 

@@ -1,9 +1,9 @@
-//! The model beside what the thesis measured (ours: the thesis compares them only in words).
+//! The model beside the measurements of the thesis (ours: the thesis compares them only in words).
 
 use crate::delays::{Load, agreed, safe};
 use crate::ring::{Protocol, Ring};
 
-/// Which of the thesis's two networks.
+/// The two networks of the thesis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Network {
     /// Gigabit Ethernet, thesis §5.2.1.
@@ -12,7 +12,7 @@ pub enum Network {
     TenGig,
 }
 
-/// What the library prototype did with eight participants and messages of 1350 bytes.
+/// A measurement of the library prototype with eight participants and messages of 1350 bytes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Measured {
     /// The network.
@@ -92,15 +92,15 @@ pub const MEASURED: [Measured; 9] = [
 pub struct Judged {
     /// The ring, with the times that the network's two fitted rows give.
     pub ring: Ring,
-    /// How long a rotation took, from the throughput, in microseconds.
+    /// The time of a rotation, from the measured throughput, in microseconds.
     pub rotation_us: f64,
-    /// How long it takes in the model.
+    /// The time of a rotation in the model, in microseconds.
     pub model_rotation_us: f64,
-    /// What the model orders, Mbit/s.
+    /// The throughput in the model, Mbit/s.
     pub model_mbps: f64,
-    /// The model's mean delays, with the rotation that was measured, in microseconds.
+    /// The model's mean delay of agreed delivery, with the measured rotation, in microseconds.
     pub agreed_us: f64,
-    /// See above.
+    /// The model's mean delay of safe delivery, with the measured rotation, in microseconds.
     pub safe_us: f64,
 }
 
@@ -128,14 +128,14 @@ pub fn judge(row: &Measured) -> Judged {
     }
 }
 
-/// How long a rotation took, which the throughput says.
+/// The time of a rotation that follows from the throughput, in microseconds.
 fn rotation(row: &Measured) -> f64 {
     let messages = f64::from(NODES * row.windows.0);
     messages * f64::from(MESSAGE) * 8.0 / row.mbps
 }
 
-/// A network's time to send a message, and from sending to receipt: two rows of the original ring say both, as a visit takes the one for each message
-/// and the other once.
+/// A network's time to send a message, and its time from sending to receipt, in microseconds: two rows of the original
+/// ring give both, as a visit takes the first for each message and the second once.
 fn fit(network: Network) -> (f64, f64) {
     let mut rows = MEASURED
         .iter()

@@ -2,20 +2,20 @@
 
 use crate::ring::{Protocol, Ring};
 
-/// How a ring is at a load.
+/// The state of a ring at a load.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AtRate {
-    /// How long a rotation takes, in microseconds.
+    /// The time of a rotation, in microseconds.
     pub rotation_us: f64,
     /// Messages in a visit, on the mean.
     pub visit: f64,
-    /// Until all have delivered a message in the order, in microseconds, on the mean.
+    /// The mean delay of agreed delivery at all participants, in microseconds.
     pub agreed_us: f64,
-    /// The same when all have it: the rounds of a light load.
+    /// The mean delay of safe delivery, in microseconds: the rounds of a light load.
     pub safe_us: f64,
 }
 
-/// At so much payload of all participants together, in Mbit/s. `None`: a visit would send more than its window.
+/// The ring with this payload of all participants together, in Mbit/s. `None`: a visit would send more than its window.
 pub fn at_rate(ring: &Ring, protocol: Protocol, mbps: f64) -> Option<AtRate> {
     // Messages in a microsecond.
     let messages = mbps / (f64::from(ring.message_bytes) * 8.0);
@@ -24,7 +24,7 @@ pub fn at_rate(ring: &Ring, protocol: Protocol, mbps: f64) -> Option<AtRate> {
     let behind = f64::from(ring.accelerated_window);
     let is_behind = protocol == Protocol::Accelerated && messages * hop <= behind;
     let rotation_us = if is_behind {
-        // Whatever a visit sends leaves behind the token.
+        // All messages of a visit leave behind the token.
         idle
     } else {
         let ahead = match protocol {

@@ -1,8 +1,8 @@
-//! What is known of a ring, how long its token is away, and how much it orders.
+//! A ring, the time of a rotation of its token, and its throughput.
 
 use core::fmt;
 
-/// Which of the two protocols.
+/// The two protocols.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
     /// The token leaves when all of a visit's messages have left.
@@ -11,29 +11,30 @@ pub enum Protocol {
     Accelerated,
 }
 
-/// A ring (thesis §4.1). All participants send at one speed, all pairs are equally far apart, the global window bounds nothing.
+/// A ring (thesis §4.1). All participants send at one speed, all pairs are equally far apart, the global window bounds
+/// nothing.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ring {
     /// Participants.
     pub nodes: u32,
     /// Messages of a visit, at most.
     pub personal_window: u32,
-    /// So many of them may leave behind the token.
+    /// The messages of a visit that may leave behind the token, at most.
     pub accelerated_window: u32,
     /// Payload of a message, in bytes.
     pub message_bytes: u32,
-    /// To send a full personal window and the token, in microseconds (the thesis's *B*).
+    /// The time to send a full personal window and the token, in microseconds (the thesis's *B*).
     pub burst_us: f64,
-    /// From sending to receipt by all, in microseconds (the thesis's *P*).
+    /// The time from sending to receipt by all, in microseconds (the thesis's *P*).
     pub hop_us: f64,
 }
 
-/// What a ring cannot be.
+/// The reason for which there can be no such ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error {
     /// Fewer than two participants, or nothing to send.
     Empty,
-    /// More may leave behind the token than at all.
+    /// The accelerated window is larger than the personal window.
     Window,
     /// A time is no positive number.
     Time,
@@ -81,13 +82,13 @@ impl Ring {
         f64::from(self.accelerated_window) / f64::from(self.personal_window)
     }
 
-    /// To send one message.
+    /// The time to send one message, in microseconds.
     pub fn message_us(&self) -> f64 {
         self.burst_us / f64::from(self.personal_window)
     }
 
-    /// How long a rotation of the token takes at full load, in microseconds (thesis §4.2). An accelerated ring's takes as long as a window takes to
-    /// leave, at least: a participant has sent all of one visit before the next.
+    /// The time of a rotation of the token at full load, in microseconds (thesis §4.2). A rotation of an accelerated
+    /// ring takes at least as long as a window takes to leave: a participant has sent all of one visit before the next.
     pub fn rotation_us(&self, protocol: Protocol) -> f64 {
         let visit = match protocol {
             Protocol::Original => self.burst_us,
@@ -100,12 +101,13 @@ impl Ring {
         }
     }
 
-    /// The same where nobody sends more than a message now and then: the token is only forwarded.
+    /// The time of a rotation while no participant sends more than a message now and then, in microseconds: the token
+    /// is only forwarded.
     pub fn idle_rotation_us(&self) -> f64 {
         self.n() * self.hop_us
     }
 
-    /// Payload that is ordered while a rotation takes so long, in Mbit/s (thesis §4.2).
+    /// The payload that is ordered per time if a rotation takes `rotation_us` microseconds, in Mbit/s (thesis §4.2).
     pub fn throughput_mbps(&self, rotation_us: f64) -> f64 {
         let messages = self.n() * f64::from(self.personal_window);
         messages * f64::from(self.message_bytes) * 8.0 / rotation_us

@@ -1,5 +1,4 @@
-//! What sealing costs for each datagram, without sockets: `cargo run --release -p rota-net --example
-//! seal_cost`.
+//! The cost of sealing for each datagram, without sockets: `cargo run --release -p rota-net --example seal_cost`.
 
 use std::hint::black_box;
 use std::time::Instant;

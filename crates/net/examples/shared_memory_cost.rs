@@ -1,5 +1,5 @@
-//! What it costs to hand messages to another thread through a Unix socket, and through memory that both
-//! see: `cargo run --release -p rota-net --example shared_memory_cost`.
+//! The cost of handing messages to another thread through a Unix socket, and through memory that both see: `cargo run
+//! --release -p rota-net --example shared_memory_cost`.
 //!
 //! The same batches both ways. Through the socket: one `writev` a batch, as large reads as there is something
 //! for. Through memory: a copy into a ring, and one `write` to an eventfd where the reader sleeps. The figures

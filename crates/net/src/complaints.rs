@@ -8,22 +8,22 @@ use rota_core::contract::Time;
 /// One reason has a line at most this often.
 const PERIOD_NANOS: u64 = 10_000_000_000;
 
-/// Says once in a period for what clients are refused, whatever they do.
+/// Logs the reason for which clients are refused once in a period, whatever they do.
 #[derive(Debug, Default)]
 pub struct Complaints {
-    /// The reasons that there were: when there may be another line, and how often there was none.
+    /// The reasons so far: the time at which there may be another line, and the number of lines left out.
     reasons: Vec<(&'static str, Time, u64)>,
 }
 
 impl Complaints {
-    /// Somebody is refused: a line for the log, unless there was one just now.
+    /// A client is refused: a line for the log, unless there was one just now.
     pub fn say(&mut self, reason: &'static str, who: &dyn Display, what: &dyn Display) {
         if let Some(unsaid) = self.is_due(reason, monotonic()) {
             tracing::warn!(%who, %what, unsaid, "{reason}");
         }
     }
 
-    /// How many lines there were not since the last one; `None` if there is to be none now.
+    /// The number of lines left out since the last one; `None` if there is to be none now.
     fn is_due(&mut self, reason: &'static str, now: Time) -> Option<u64> {
         let again = now.after(PERIOD_NANOS);
         let Some((_, due, unsaid)) = self.reasons.iter_mut().find(|(said, ..)| *said == reason)

@@ -1,4 +1,4 @@
-//! Which of many sockets have something to do, asked in one call for all of them.
+//! The sockets of many that have something to do, asked for in one call for all of them.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -6,11 +6,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 /// Answers taken in one call.
 const AT_ONCE: usize = 32;
 
-/// What the kernel says of one socket. It says so once for each time that something changes: who is told keeps it
-/// in mind until a call on that socket would block.
+/// The kernel's word about one socket. It comes once for each time that something changes: the caller keeps it in mind
+/// until a call on that socket would block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Change {
-    /// Which one, as it was named.
+    /// The name of the socket in the set.
     pub(crate) name: u64,
     /// Something can be read, be it the end.
     pub(crate) readable: bool,
@@ -55,7 +55,7 @@ impl Epoll {
         }
     }
 
-    /// What has changed since this was last asked, or some of it. Never waits.
+    /// Hands out the changes since the last call, or some of them. Never waits.
     pub(crate) fn changes(&self, mut each: impl FnMut(Change)) -> io::Result<()> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; AT_ONCE];
         let room = AT_ONCE as libc::c_int;

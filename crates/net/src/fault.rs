@@ -1,5 +1,5 @@
-//! Loses, delays, doubles and reorders received datagrams on purpose, to measure how a ring behaves
-//! on a bad network (report §IV-C) without one. Off unless configured.
+//! Faults on purpose: received datagrams are lost, delayed, doubled and reordered, to measure how a ring behaves on a
+//! bad network (report §IV-C) without one. Off unless configured.
 
 use rota_core::contract::{Class, NodeId, Time};
 use rota_core::wire::HEADER_BYTES;
@@ -11,14 +11,14 @@ use std::path::PathBuf;
 use crate::runs::kept_runs;
 use crate::sockets::Arrival;
 
-/// Where a data header names its sender.
+/// The place of the sender's number in a data header.
 const SENDER_AT: usize = 32;
 
-/// How much later than its turn a reordered datagram arrives, in nanoseconds: long enough for the
-/// rest of its burst and some of the next to overtake it.
+/// The delay of a reordered datagram behind its turn, in nanoseconds: long enough for the rest of its burst and some of
+/// the next to overtake it.
 const REORDER_NANOS: u64 = 200_000;
 
-/// What goes wrong. Probabilities are between 0 and 1.
+/// The configured faults. Probabilities are between 0 and 1.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FaultConfig {
@@ -26,7 +26,7 @@ pub struct FaultConfig {
     pub seed: u64,
     /// Probability that a datagram is lost.
     pub loss: f64,
-    /// Lose only what comes from the node this many places before in the ring.
+    /// Lose only datagrams from the node this many places before in the ring.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_distance: Option<usize>,
     /// Every datagram arrives this much later, in microseconds.
@@ -37,14 +37,14 @@ pub struct FaultConfig {
     pub reorder: f64,
     /// Do all this to tokens, too.
     pub include_token: bool,
-    /// Each sync of the log of votes takes so much longer, in microseconds.
+    /// The time that each sync of the log of votes takes in addition, in microseconds.
     pub disk_delay_us: u64,
-    /// The disk with that log stands still for so long, in milliseconds,
+    /// The time in milliseconds for which the disk with that log stands still at the end of each period.
     pub disk_hang_ms: u64,
-    /// at the end of each such time.
+    /// That period, in milliseconds.
     pub disk_hang_every_ms: u64,
-    /// While this file is there (`{node}` stands for the node's number), it says what the trouble with that disk is: `hang`,
-    /// `fail` (every write), or `full` (no new segment).
+    /// While this file is there (`{node}` stands for the node's number), its text is the trouble with that disk:
+    /// `hang`, `fail` (every write), or `full` (no new segment).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk_trouble: Option<PathBuf>,
 }
@@ -112,7 +112,7 @@ impl Ord for Late {
 pub struct FaultLayer {
     config: FaultConfig,
     random: Random,
-    /// Lose only what this node sent.
+    /// Lose only datagrams of this node.
     victim: Option<u16>,
     late: BinaryHeap<Reverse<Late>>,
     serial: u64,
@@ -147,12 +147,12 @@ impl FaultLayer {
         self.faults
     }
 
-    /// When the next late datagram is due.
+    /// The time at which the next late datagram is due.
     pub fn next_due(&self) -> Option<Time> {
         self.late.peek().map(|Reverse(late)| late.due)
     }
 
-    /// Takes what was read and appends to `arrivals` what arrives of it now.
+    /// Takes a burst that was read, and appends what arrives of it now to `arrivals`.
     pub fn pass(
         &mut self,
         now: Time,

@@ -111,22 +111,22 @@ struct KeyLine {
     secret: String,
 }
 
-/// What is wrong with a key file, or with what is to be done to it. Never shows a secret.
+/// The error of a key file, or of a change to it. Never shows a secret.
 #[derive(Debug)]
 pub enum KeyError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     Io(io::Error),
     /// A file to be made exists.
     Exists,
-    /// Somebody else is changing it, or was, and left this.
+    /// Another process is changing the file, or was, and left this one.
     Beside(PathBuf),
-    /// Others than its owner may do something with it: its permissions.
+    /// Users other than the owner may do something with the file: its permissions.
     Open(u32),
-    /// It belongs to this user, who is neither root nor whom this process runs as.
+    /// The file belongs to this user, who is neither root nor the user of this process.
     Owner(u32),
-    /// It is not a file.
+    /// The path is not that of a file.
     NotAFile,
-    /// It is no key file; the line where that shows, if it is known.
+    /// Not a key file; the line where that shows, if it is known.
     Syntax(Option<usize>),
     /// The id of a key is 0.
     ZeroId,
@@ -292,7 +292,8 @@ impl KeyRing {
         Ok(format!("{TOP}{text}"))
     }
 
-    /// Reads a key file to use its keys. It must be its owner's alone, and that is root or whom this process runs as.
+    /// Reads a key file to use its keys. The file must be its owner's alone, and the owner must be root or the user of
+    /// this process.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -300,8 +301,8 @@ impl KeyRing {
         Self::from_bytes(read_private(path, Owners::Trusted)?)
     }
 
-    /// Reads a key file to change or show it. It must be its owner's alone, whoever that is: root changes the file of the
-    /// user that a daemon runs as.
+    /// Reads a key file to change or show it. The file must be its owner's alone, whoever the owner is: root changes
+    /// the file of the user that a daemon runs as.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -325,14 +326,14 @@ impl KeyRing {
         })?;
         let written = self.write(file);
         if written.is_err() {
-            // What is left is no key file, and would be in the way of one.
+            // The rest is no key file, and would be in the way of one.
             let _ = std::fs::remove_file(path);
         }
         written
     }
 
-    /// Puts these keys into the place of those in a file, all at once. It keeps its owner, and where the path is
-    /// a link, that stays one.
+    /// Puts these keys into the place of those in a file, all at once. The file keeps its owner, and a path that is a
+    /// link stays one.
     ///
     /// # Errors
     /// [`KeyError::Io`], [`KeyError::Beside`]; the file is then as it was.
@@ -347,7 +348,7 @@ impl KeyRing {
             _ => KeyError::Io(error),
         });
         let written = made.and_then(|file| {
-            // A daemon could not read what belongs to whoever runs this.
+            // A daemon could not read a file that belongs to the user who runs this.
             if file.metadata()?.uid() != before.uid() {
                 fchown(&file, Some(before.uid()), Some(before.gid()))?;
             }

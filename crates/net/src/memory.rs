@@ -1,4 +1,4 @@
-//! How the process's memory is kept, and given back.
+//! The memory that the process keeps, and the memory that it gives back.
 
 use std::io;
 use std::thread;
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Buffers up to this size come from memory that is kept, in bytes: a few times the largest message of a link.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const KEPT_BUFFER: i32 = 4 << 20;
-/// So much that is free at the end of it goes back to the system, in bytes.
+/// The number of free bytes at the end of that memory from which on they go back to the system.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const KEPT_FREE: i32 = 16 << 20;
 
@@ -27,10 +27,10 @@ pub fn keep_large_buffers() {
     }
 }
 
-/// How often it is looked whether the process has memory to give back.
+/// The time between two looks whether the process has memory to give back.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// So much more than when it started it may keep, in bytes.
+/// The bytes that the process may keep beyond those that it had when it started.
 const KEPT: u64 = 32 << 20;
 
 /// Looks that are left out at most after a try that gave little back, where most is in use: one, two, four and so on.
@@ -63,15 +63,15 @@ pub fn give_memory_back_at_rest() -> io::Result<()> {
 /// Tells when memory is to be given back.
 #[derive(Debug)]
 struct Rest {
-    /// What the process had when it started.
+    /// The bytes that the process had when it started.
     least: u64,
-    /// What it had when it was last looked.
+    /// The bytes that the process had at the last look.
     had: u64,
-    /// For how long it has run by then, in nanoseconds.
+    /// The time for which the process had run by then, in nanoseconds.
     ran: u64,
     /// Looks that are left out.
     skip: u32,
-    /// How many the next time.
+    /// The number of looks that are left out the next time.
     next: u32,
 }
 
@@ -86,7 +86,7 @@ impl Rest {
         }
     }
 
-    /// Whether a process that has so much memory, in bytes, and has run for so long, in nanoseconds, rests and has much.
+    /// Whether a process rests and has much memory: it has `has` bytes, and has run for `ran` nanoseconds.
     fn is_due(&mut self, has: u64, ran: u64) -> bool {
         let more = ran.saturating_sub(std::mem::replace(&mut self.ran, ran));
         let grows = has > std::mem::replace(&mut self.had, has);
@@ -101,7 +101,7 @@ impl Rest {
         has > self.least + KEPT
     }
 
-    /// Memory was given back, and so much is left.
+    /// Memory was given back, and `left` bytes remain.
     fn given(&mut self, left: u64) {
         if self.had.saturating_sub(left) < KEPT {
             self.skip = self.next;
@@ -113,7 +113,7 @@ impl Rest {
     }
 }
 
-/// What the process has in memory, in bytes; 0 where that is not known.
+/// The memory that the process has, in bytes; 0 where that is not known.
 fn resident_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -121,7 +121,7 @@ fn resident_bytes() -> u64 {
     kib.map_or(0, |kib: u64| kib << 10)
 }
 
-/// For how long the process's threads have run, in nanoseconds.
+/// The time for which the process's threads have run, in nanoseconds.
 fn busy_nanos() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,

@@ -15,20 +15,21 @@ use crate::sockets::COMPARED;
 #[repr(C, align(8))]
 struct Control([u8; 256]);
 
-/// What one read brought.
+/// The result of one read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Received {
     /// Bytes read.
     pub(crate) len: usize,
     /// Bytes of each datagram but the last.
     pub(crate) segment: usize,
-    /// Who sent them.
+    /// The sender of the datagrams.
     pub(crate) source: Option<SocketAddr>,
     /// The buffer was too small.
     pub(crate) truncated: bool,
     /// Datagrams the kernel has dropped on this socket so far (it counts modulo 2³²).
     pub(crate) dropped: Option<u32>,
-    /// When the kernel got it, on the clock of [`crate::sys::realtime_nanos`], if the socket was asked to say.
+    /// The time at which the kernel got the datagrams, on the clock of [`crate::sys::realtime_nanos`], if the socket
+    /// was asked to say.
     pub(crate) stamp: Option<u64>,
 }
 
@@ -154,22 +155,22 @@ fn nanos(data: &[u8]) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
 }
 
-/// What became of a datagram that was sent before.
+/// The error about a datagram that was sent before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SendError {
     /// The beginning of that datagram, as it is quoted.
     quote: [u8; COMPARED],
     quoted: usize,
-    /// Where it was sent to.
+    /// The address that the datagram was sent to.
     pub(crate) to: Option<SocketAddr>,
     /// The error number.
     pub(crate) code: i32,
-    /// This host's kernel says so, and has said it to the sender, too; not a peer or a router.
+    /// This host's kernel reports the error, and has reported it to the sender, too; not a peer or a router.
     pub(crate) local: bool,
 }
 
 impl SendError {
-    /// The beginning of the datagram that it is about.
+    /// The beginning of the datagram that the error is about.
     pub(crate) fn quote(&self) -> &[u8] {
         &self.quote[..self.quoted]
     }

@@ -5,7 +5,7 @@
 pub enum Mutant {
     /// A refused datagram counts, whether or not what it quotes was ever sent.
     O01,
-    /// What somebody says of the path's MTU is believed.
+    /// A claim about the path's MTU is believed, whoever makes it.
     O02,
 }
 

@@ -1,4 +1,4 @@
-//! What sockets and links are told: where the nodes are, and how data travels between them.
+//! The configuration of sockets and links: the addresses of the nodes, and the transport of data between them.
 
 use rota_core::contract::NodeId;
 use rota_core::timing::{Timers, Timing};
@@ -7,13 +7,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU8;
 use std::path::PathBuf;
 
-/// Where a node is.
+/// The address of a node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeAddress {
     /// Its number, not 0.
     pub id: u16,
-    /// What clients call its daemon: up to 19 characters from `$` to `~`. Its number if it has none.
+    /// The name of its daemon for clients: up to 19 characters from `$` to `~`. Its number if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Its address; with multicast also the interface.
@@ -52,13 +52,13 @@ impl NodeAddress {
         SocketAddr::new(self.address, self.token_port)
     }
 
-    /// Where others connect to for reliable links, by TCP: the number of the token port, among the ports of TCP.
+    /// The address for reliable links of other nodes, by TCP: the number of the token port, among the ports of TCP.
     pub const fn link(&self) -> SocketAddr {
         self.token()
     }
 }
 
-/// How data gets to the other nodes. Tokens always go from node to node.
+/// The way of data to the other nodes. Tokens always go from node to node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
@@ -76,7 +76,7 @@ impl Transport {
     }
 }
 
-/// How a socket is tuned.
+/// The tuning of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tuning {
     /// Receive buffer, in bytes.
@@ -88,9 +88,9 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// Receive buffer where nothing else is said, in bytes.
+    /// The default receive buffer, in bytes.
     pub const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
-    /// Send buffer where nothing else is said, in bytes.
+    /// The default send buffer, in bytes.
     pub const SEND_BUFFER_BYTES: usize = 400_000;
 }
 
@@ -104,24 +104,24 @@ impl Default for Tuning {
     }
 }
 
-/// What sockets and links are told.
+/// The configuration of sockets and links.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Network {
-    /// What datagrams and links are marked with: those of other clusters are counted and dropped.
+    /// The mark of datagrams and links: those of other clusters are counted and dropped.
     pub cluster: u32,
     /// The nodes.
     pub nodes: Vec<NodeAddress>,
-    /// How data travels.
+    /// The transport of data.
     pub transport: Transport,
     /// The network interface for multicast; else the one that has the node's address.
     pub interface: Option<String>,
-    /// How many links multicasts cross: with 1, no router passes them on.
+    /// The number of links that multicasts cross: with 1, no router passes them on.
     pub multicast_ttl: NonZeroU8,
     /// Let nodes join that are not listed. Their data port has to be the one below their token port.
     pub open_membership: bool,
     /// Seal datagrams and links with the keys in this file.
     pub key_file: Option<PathBuf>,
-    /// How sockets are tuned.
+    /// The tuning of sockets.
     pub tuning: Tuning,
     /// The time-outs of the ring, by which links are patient.
     pub timers: Timers,

@@ -1,4 +1,4 @@
-//! Whether a request by HTTP was meant for this host.
+//! The check that a request by HTTP was meant for this host.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 

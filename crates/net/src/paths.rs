@@ -1,9 +1,9 @@
-//! Paths as people are told of them.
+//! Paths as messages to people show them.
 
 use std::path::{Path, PathBuf};
 
-/// A path with its directory: a relative one goes by the directory that the process was started in, not by that of the file that names
-/// it, and whoever reads a message may be in neither.
+/// A path with its directory: a relative one goes by the directory that the process was started in, not by that of the
+/// file that names it, and the reader of a message may be in neither.
 pub fn whole_path(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

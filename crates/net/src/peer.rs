@@ -1,4 +1,4 @@
-//! Who is at the other end of a Unix socket, as far as safe crates do not tell.
+//! The process at the other end of a Unix socket, as far as safe crates do not tell of it.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -39,8 +39,8 @@ pub fn peer_groups(socket: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
     }
 }
 
-/// The process at the other end of a connected Unix socket, by its number among this process's own: that of the listener
-/// for who has connected. `None` if it cannot be seen from here, as it is in another PID namespace.
+/// The process at the other end of a connected Unix socket, by its number among this process's own: the listener for
+/// the process that has connected. `None` if the process cannot be seen from here, as it is in another PID namespace.
 ///
 /// # Errors
 /// The kernel's own: the socket is none, or not connected.

@@ -1,8 +1,8 @@
 //! Receive buffers that come back.
 //!
-//! A fresh 64 KiB buffer costs page faults that are dearer than the system call that fills it, so
-//! buffers are kept. What is read becomes [`Bytes`] that point into the buffer; when the last of them
-//! is gone, on whatever thread, the buffer returns to the pool.
+//! A fresh 64 KiB buffer costs page faults that are dearer than the system call that fills it, so buffers are kept. The
+//! bytes that are read become [`Bytes`] that point into the buffer; when the last of them is gone, on whatever thread,
+//! the buffer returns to the pool.
 
 use bytes::Bytes;
 use std::sync::{Arc, Mutex, PoisonError};

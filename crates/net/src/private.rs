@@ -11,12 +11,12 @@ use crate::sys;
 /// No such file is larger, in bytes.
 const MOST_BYTES: u64 = 1 << 16;
 
-/// Whose such a file may be.
+/// The owners that such a file may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owners {
-    /// Root's, or that of whom this process runs as: anybody else could read it, and put another into its place.
+    /// Root, or the user of this process: anybody else could read it, and put another into its place.
     Trusted,
-    /// Anybody's.
+    /// Any user.
     Any,
 }
 
@@ -33,7 +33,7 @@ const fn is_private(mode: u32, owner: u32, me: u32) -> bool {
     lent || mode & 0o077 == 0
 }
 
-/// What is in a file that is its owner's alone.
+/// The contents of a file that is its owner's alone.
 pub fn read_private(path: &Path, owners: Owners) -> Result<Vec<u8>, KeyError> {
     let flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
     let file = OpenOptions::new()

@@ -1,4 +1,4 @@
-//! Whether multicast works here at all.
+//! A probe whether multicast works here at all.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 /// 200 ms for it.
 ///
 /// # Errors
-/// What did not work, as a sentence.
+/// The step that did not work, as a sentence.
 pub fn probe_multicast(address: IpAddr) -> Result<(), String> {
     let IpAddr::V4(address) = address else {
         return Err("only IPv4 multicast can be probed".to_owned());

@@ -1,4 +1,4 @@
-//! Cuts a burst into the stretches of datagrams that survive a check, without copying them.
+//! The stretches of datagrams in a burst that survive a check, cut out without copies.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! How the scheduler is to treat threads.
+//! The scheduling of threads.
 
 use std::io;
 
@@ -21,9 +21,9 @@ pub fn ask_for_short_slices() {
     change(&attributes);
 }
 
-/// Asks for the calling thread not to interrupt who computes when something comes for it (`SCHED_BATCH`): it
-/// then finds more at once. Where a processor is idle it starts as soon as before. A thread with a policy of its
-/// own is left alone.
+/// Asks for the calling thread not to interrupt a thread that computes when something comes for it (`SCHED_BATCH`): it
+/// then finds more at once. Where a processor is idle it starts as soon as before. A thread with a policy of its own is
+/// left alone.
 pub fn ask_not_to_interrupt() {
     let Ok(mut attributes) = attributes() else {
         return;
@@ -33,12 +33,12 @@ pub fn ask_not_to_interrupt() {
     }
     attributes.sched_policy = libc::SCHED_BATCH.cast_unsigned();
     attributes.sched_flags = 0;
-    // Whatever slices it has from who started it, it waits for who computes anyway.
+    // The thread waits for those that compute anyway, whatever slices it has inherited.
     attributes.sched_runtime = 0;
     change(&attributes);
 }
 
-/// Changes how the calling thread is scheduled, unless the kernel will not.
+/// Changes the scheduling of the calling thread, unless the kernel will not.
 fn change(attributes: &libc::sched_attr) {
     let (me, flags): (libc::pid_t, libc::c_uint) = (0, 0);
     let to = std::ptr::from_ref(attributes);
@@ -46,7 +46,7 @@ fn change(attributes: &libc::sched_attr) {
     unsafe { libc::syscall(libc::SYS_sched_setattr, me, to, flags) };
 }
 
-/// How the calling thread is scheduled.
+/// The scheduling of the calling thread.
 fn attributes() -> io::Result<libc::sched_attr> {
     // SAFETY: it consists of numbers, and all bits zero are one.
     let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
@@ -93,7 +93,7 @@ mod tests {
             ask_for_short_slices();
             ask_not_to_interrupt();
             let after = attributes().expect("how this thread is scheduled");
-            // Who has another policy keeps it.
+            // A thread with another policy keeps it.
             ask_for_short_slices();
             let kept = attributes().expect("how this thread is scheduled");
             (before, after, kept)

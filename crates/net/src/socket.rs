@@ -17,10 +17,10 @@ use crate::stats::NetStats;
 use crate::sys;
 use filter::{RETURN_NOTHING, own_filter};
 
-/// What became of a send.
+/// The outcome of a send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// All of it has left, or was given up and counted.
+    /// All of the burst has left, or was given up and counted.
     Done,
     /// The socket is full: wait until it is writable, then go on.
     Full,
@@ -34,7 +34,7 @@ pub(crate) struct RawBurst {
     pub(crate) len: usize,
     pub(crate) segment: usize,
     pub(crate) source: Option<SocketAddr>,
-    /// How long it has waited to be read, in nanoseconds, where the kernel says so.
+    /// The time that the burst has waited to be read, in nanoseconds, where the kernel says so.
     pub(crate) waited: u64,
 }
 
@@ -44,14 +44,14 @@ pub(crate) struct Port {
     socket: Socket,
     pool: Pool,
     segmentation: bool,
-    /// Bursts since that was refused.
+    /// Bursts since segmentation was refused.
     refused_for: Option<u32>,
     dropped: u32,
     /// Units handed to the kernel so far: an offloaded burst is one.
     units: u64,
     /// Own units that this socket's filter will drop, and the kernel count with its drops.
     own_units: u64,
-    /// With which number the kernel has refused something for good that nobody has asked about yet.
+    /// The number of an error by which the kernel has refused something for good, until a caller takes it.
     refusal: Option<i32>,
 }
 
@@ -73,7 +73,7 @@ impl Port {
         let fd = socket.as_raw_fd();
         sys::set_option(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1_i32)?;
         if address.is_ipv4() && !mutants::on(Mutant::O02) {
-            // What somebody says of the path, who may be anybody, does not count: routers cut what they have to.
+            // Claims about the path, which anybody can make, do not count: routers cut what they have to.
             let ignore = libc::IP_PMTUDISC_OMIT;
             sys::set_option(fd, libc::SOL_IP, libc::IP_MTU_DISCOVER, ignore)?;
         }
@@ -158,7 +158,7 @@ impl Port {
         sys::set_option(self.raw(), level, name, 1_i32)
     }
 
-    /// Asks the kernel to say when it got what is read.
+    /// Asks the kernel for the arrival time of what is read.
     pub(crate) fn stamp_arrivals(&self) -> io::Result<()> {
         sys::set_option(self.raw(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1_i32)
     }
@@ -166,8 +166,8 @@ impl Port {
     /// Sends the rest of a burst, from byte `at` on, and moves `at` over what has left.
     ///
     /// # Errors
-    /// What may be about a datagram that was sent before: the caller looks at the error queue. Where nothing is there, it is
-    /// about this burst ([`Self::on_send_error`]).
+    /// An error that may be about an earlier datagram: the caller looks at the error queue. If nothing is there, the
+    /// error is about this burst ([`Self::on_send_error`]).
     pub(crate) fn send(
         &mut self,
         to: &SockAddr,
@@ -209,7 +209,7 @@ impl Port {
         Ok(Progress::Done)
     }
 
-    /// What refused it may have been short: an interface whose MTU was changed for a moment.
+    /// The cause of the refusal may have been short: an interface whose MTU was changed for a moment.
     fn try_segmentation_again(&mut self) {
         if let Some(bursts) = &mut self.refused_for {
             *bursts += 1;
@@ -227,7 +227,8 @@ impl Port {
         Ok(bytes.len())
     }
 
-    /// What was refused is left out where that is for good; `None`: the rest of the burst may be sent.
+    /// Handles an error of a send. A datagram that was refused for good is left out; `None`: the rest of the burst may
+    /// be sent.
     pub(crate) fn on_send_error(
         &mut self,
         error: &io::Error,
@@ -322,18 +323,18 @@ impl Port {
         None
     }
 
-    /// With which number the kernel has refused something for good since this was last asked.
+    /// The number of the error by which the kernel has refused something for good since the last call.
     #[inline]
     pub(crate) const fn take_refusal(&mut self) -> Option<i32> {
         self.refusal.take()
     }
 
-    /// What was handed to the kernel since this was last asked.
+    /// The units handed to the kernel since the last call.
     pub(crate) const fn take_units(&mut self) -> u64 {
         std::mem::replace(&mut self.units, 0)
     }
 
-    /// So many units will be dropped by the filter, and are no loss.
+    /// Notes units that the filter will drop, and that are no loss.
     pub(crate) const fn expect_own(&mut self, units: u64) {
         self.own_units += units;
     }
@@ -349,7 +350,8 @@ impl Port {
     }
 }
 
-/// Whether networks say so of datagrams (by ICMP): the kernel hands that to whatever is sent next. Anybody can say it, too.
+/// Whether networks report this error about datagrams (by ICMP): the kernel hands it to the next send, whatever that
+/// is. Anybody can make such a report, too.
 fn may_be_about_another(error: &io::Error) -> bool {
     let of_networks = [
         libc::EACCES,
@@ -368,8 +370,8 @@ fn may_be_about_another(error: &io::Error) -> bool {
         .is_some_and(|code| of_networks.contains(&code))
 }
 
-/// How long ago the kernel stamped something. A clock that was set in between makes it 0, or too long to be
-/// believed.
+/// The time since the kernel stamped something, in nanoseconds. A clock that was set in between makes it 0, or too long
+/// to be believed.
 fn waited_since(stamp: u64) -> u64 {
     const MOST: u64 = 60_000_000_000;
     let waited = sys::realtime_nanos().saturating_sub(stamp);

@@ -50,26 +50,26 @@ pub struct Arrival {
     pub segment: usize,
 }
 
-/// A burst on its way out, sealed, with how far it has come.
+/// A burst on its way out, sealed, with its progress.
 #[derive(Debug)]
 pub struct Outgoing {
     class: Class,
     to: Target,
     burst: Burst,
-    /// Which peer is next, where each gets a copy of its own.
+    /// The peer that is next, where each gets a copy of its own.
     peer: usize,
     /// Bytes that have left to that peer.
     at: usize,
 }
 
 impl Outgoing {
-    /// Which socket of the receivers it goes to.
+    /// The socket of the receivers that the burst goes to.
     pub const fn class(&self) -> Class {
         self.class
     }
 }
 
-/// What protects datagrams.
+/// The protection of datagrams.
 enum Seal {
     Plain(Bursts),
     Keyed(Box<KeyedSeal>),
@@ -95,7 +95,7 @@ pub struct Sockets {
     /// Sends data, where the data socket is bound to a multicast group.
     sender: Option<Port>,
     group: Option<SockAddr>,
-    /// How that was joined.
+    /// The way in which that was joined.
     joined: Option<multicast::Joined>,
     peers: Peers,
     own_data: SocketAddr,
@@ -106,9 +106,9 @@ pub struct Sockets {
     refused: VecDeque<NodeId>,
     refusals: Refusals,
     quotes: Quotes,
-    /// How long what was read last had waited for it, in nanoseconds.
+    /// The time that the burst read last had waited for that, in nanoseconds.
     waited: u64,
-    /// When it is looked again whether they need something.
+    /// The time of the next look whether the sockets need something.
     tend_at: Time,
 }
 
@@ -189,7 +189,7 @@ impl Sockets {
         self.data.receive_buffer_bytes()
     }
 
-    /// What to give this node other keys with; `None` if it has none.
+    /// The handle for giving this node other keys; `None` if it has none.
     pub fn keys(&self) -> Option<Keys> {
         match &self.seal {
             Seal::Plain(_) => None,
@@ -197,7 +197,7 @@ impl Sockets {
         }
     }
 
-    /// What the steps of links need.
+    /// The context that the steps of links need.
     pub fn link_context(&mut self, now: Time) -> Context<'_> {
         let keys = match &mut self.seal {
             Seal::Plain(_) => None,
@@ -225,11 +225,11 @@ impl Sockets {
         }
     }
 
-    /// Sends what is left of a burst. Data for a single node goes by multicast where there is one:
-    /// its header says whom it is for.
+    /// Sends what is left of a burst. Data for a single node goes by multicast where there is one: its header names the
+    /// receiver.
     ///
     /// # Errors
-    /// None in practice: what the kernel refuses for good is counted and given up.
+    /// None in practice: datagrams that the kernel refuses for good are counted and given up.
     pub fn send(&mut self, out: &mut Outgoing) -> io::Result<Progress> {
         if out.burst.bytes.is_empty() || out.burst.segment == 0 {
             return Ok(Progress::Done);
@@ -263,7 +263,7 @@ impl Sockets {
         Ok(Progress::Done)
     }
 
-    /// A control datagram leaves: whoever refuses it quotes it.
+    /// Remembers a control datagram that leaves: a refusal of it quotes it.
     fn remember(&mut self, out: &Outgoing, peer: Option<usize>) {
         let peer = peer.and_then(|place| self.peers.get(place));
         let to = peer.and_then(|peer| peer.token.as_socket());
@@ -313,7 +313,7 @@ impl Sockets {
         Ok(None)
     }
 
-    /// How long what was read last, if it was a token, had waited for it, in nanoseconds.
+    /// The time that the burst read last, if it was a token, had waited for that, in nanoseconds.
     pub const fn waited(&self) -> u64 {
         self.waited
     }
@@ -325,12 +325,12 @@ impl Sockets {
         }
     }
 
-    /// What this host's kernel has refused to send lately, a sentence for each kind of refusal.
+    /// The refusals of this host's kernel to send lately, a sentence for each kind.
     pub fn refusals(&self, now: Time) -> Vec<String> {
         self.refusals.notes(now)
     }
 
-    /// A peer at whose address nobody listens, once for each sign of it.
+    /// A peer at whose address no process listens, once for each sign of it.
     pub fn next_refused(&mut self) -> Option<NodeId> {
         self.refused.pop_front()
     }

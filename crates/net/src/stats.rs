@@ -2,7 +2,7 @@
 
 macro_rules! net_stats {
     ($($(#[doc = $doc:literal])* $name:ident,)*) => {
-        /// What a node's sockets have seen. All counters only grow.
+        /// The counters of a node's sockets. All of them only grow.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub struct NetStats {
             $($(#[doc = $doc])* pub $name: u64,)*
@@ -14,7 +14,7 @@ macro_rules! net_stats {
                 [$((concat!("net_", stringify!($name)), self.$name),)*]
             }
 
-            /// What a counter says, for people.
+            /// The meaning of a counter, for people.
             pub fn help(name: &str) -> Option<&'static str> {
                 match name.strip_prefix("net_")? {
                     $(stringify!($name) => Some(concat!($($doc),*)),)*

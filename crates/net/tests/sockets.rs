@@ -156,7 +156,7 @@ fn own_multicasts_do_not_come_back() {
     let (mut one, mut two) = (open(&network, 1), open(&network, 2));
     send(&mut one, Class::Data, Target::Others, burst(2, 100, 50));
     receive(&mut two, Class::Data, 3);
-    // What node 2 sends later comes first at node 1, though its own was earlier.
+    // The burst that node 2 sends later comes first at node 1, though its own was earlier.
     let sent = burst(1, 90, 0);
     let expected = plain(&sent.bytes, sent.segment);
     send(&mut two, Class::Data, Target::Others, sent);

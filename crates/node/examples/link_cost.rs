@@ -1,5 +1,5 @@
-//! What links cost: messages a second over one link on the loopback interface, as fast as it takes them, and processor
-//! time for each, both ends and the kernel's part in their name together.
+//! The cost of links: messages a second over one link on the loopback interface, as fast as it takes them, and
+//! processor time for each, both ends and the kernel's part in their name together.
 //!
 //! `cargo run --release -p rota-node --example link_cost [SECONDS]`
 

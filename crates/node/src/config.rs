@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Which family of time-outs fits the network and its hosts.
+/// The family of time-outs that fits the network and its hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimingName {
@@ -44,14 +44,13 @@ pub enum TimingName {
     Relaxed,
 }
 
-/// Everything a node is told. Settings that are `None` have a default in the engine, which
-/// `ring_config` shows.
+/// All settings of a node. Settings that are `None` have a default in the engine, which `ring_config` shows.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeConfig {
     /// Keeps clusters on one network apart.
     pub cluster: u32,
-    /// Which protocol.
+    /// The protocol that orders the messages.
     #[serde(default)]
     pub engine: EngineName,
     /// Seal datagrams with the keys in this file, the same on all nodes, which only its owner may read
@@ -61,21 +60,21 @@ pub struct NodeConfig {
     /// Must be `true` without a key file: nobody should run unprotected without knowing it.
     #[serde(default)]
     pub insecure: bool,
-    /// Which family of time-outs.
+    /// The family of time-outs.
     #[serde(default)]
     pub timing: TimingName,
-    /// How data travels.
+    /// The transport of data.
     pub transport: Transport,
     /// The network interface for multicast; else the one that has the node's address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
-    /// How many links multicasts cross: with more than 1, routers that forward multicast pass them on.
+    /// The number of links that multicasts cross: with more than 1, routers that forward multicast pass them on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multicast_ttl: Option<std::num::NonZeroU8>,
     /// New packets a node may send in one visit of the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personal_window: Option<u32>,
-    /// How many of them may leave after the token.
+    /// The number of these packets that may leave after the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accelerated_window: Option<u32>,
     /// Packets all nodes together may send in one rotation.
@@ -84,24 +83,25 @@ pub struct NodeConfig {
     /// Packets by which the order may run ahead of the slowest node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outstanding_window: Option<u32>,
-    /// `fastcast`: what the slowest link takes in, in megabits per second, with all headers; senders keep to
-    /// their shares of it. Where it is not set, all send as fast as they are let.
+    /// `fastcast`: the rate that the slowest link takes in, in megabits per second, with all headers; senders keep to
+    /// their shares of it. Without a value, all send as fast as they are let.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_mbps: Option<std::num::NonZeroU32>,
     /// `fastcast`: senders go by less than `link_mbps`, or what losses tell without it, while packets get lost.
     #[serde(default)]
     pub link_yields: bool,
-    /// When the token's priority is raised again: method 1 or 2 (thesis §3.1.4).
+    /// The method by which the priority of the token is raised again: 1 or 2 (thesis §3.1.4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority_method: Option<u8>,
-    /// The largest datagram, in bytes of UDP payload. Where it is not set, each node takes what fits the
-    /// paths to its peers ([`NodeConfig::ring_config_at`]).
+    /// The largest datagram, in bytes of UDP payload. Without a value, each node takes the size that fits the paths to
+    /// its peers ([`NodeConfig::ring_config_at`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagram_bytes: Option<usize>,
     /// The largest message, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_bytes: Option<usize>,
-    /// Submitted and not yet sent, in bytes; each waiting packet counts for 100 more than it holds.
+    /// The limit of what is submitted and not yet sent, in bytes; each waiting packet counts for 100 more than it
+    /// holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog_bytes: Option<usize>,
     /// Keep the newest ring id in this directory, which has to exist, in a file of each node's own. Without
@@ -111,17 +111,17 @@ pub struct NodeConfig {
     /// Start with a new file where the one in `state_dir` is refused.
     #[serde(default)]
     pub reset_ring_id: bool,
-    /// Which configurations are primary; the same on all nodes. `Dynamic` needs `state_dir`.
+    /// The rule by which configurations are primary; the same on all nodes. `Dynamic` needs `state_dir`.
     #[serde(default)]
     pub primary: PrimaryName,
-    /// The nodes that count in it: whose majority it is, or which are the first primary. Where it is not set,
-    /// all that are listed. The same on all nodes.
+    /// The nodes that count in it: the rule asks for a majority of them, or they are the first primary. Without a
+    /// value, all that are listed. The same on all nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary_nodes: Option<Vec<u16>>,
     /// Begin with this where the record of primaries in `state_dir` is missing or refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset_primary: Option<ResetPrimary>,
-    /// Who votes, and where votes are kept: for engines of the Paxos family.
+    /// The acceptors, the storage of votes, and coordination: for engines of the Paxos family.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paxos: Option<PaxosConfig>,
     /// Write a trace to this file. `{node}` stands for the node's number.
@@ -133,7 +133,7 @@ pub struct NodeConfig {
     /// Send buffer of each socket, in bytes (the kernel books twice as much). Keep it below the queue of the device: then a fast sender waits.
     #[serde(default = "default_send_buffer")]
     pub send_buffer_bytes: usize,
-    /// Poll the sockets for so long before going to sleep, in microseconds. Only with a core to spare.
+    /// The time, in microseconds, for which the sockets are polled before going to sleep. Only with a core to spare.
     #[serde(default)]
     pub busy_poll_us: u64,
     /// Hand bursts to the kernel whole. Off for comparison, or for a driver that gets it wrong.
@@ -142,7 +142,7 @@ pub struct NodeConfig {
     /// Let nodes join that are not listed. Their data port has to be the one below their token port.
     #[serde(default)]
     pub open_membership: bool,
-    /// What a daemon is told, which a node in an application's process does without: kept as it is.
+    /// The settings of a daemon, which a node in an application's process does without: kept as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub daemon: Option<toml::Table>,
     /// The nodes.
@@ -168,7 +168,7 @@ const fn default_offload() -> bool {
     true
 }
 
-/// By how much an IPv6 header is longer than one of IPv4.
+/// The bytes by which an IPv6 header is longer than one of IPv4.
 const IPV6_EXTRA_BYTES: usize = 20;
 
 impl NodeConfig {
@@ -260,7 +260,7 @@ impl NodeConfig {
         members
     }
 
-    /// Whether this is a configuration that node `me` can run with.
+    /// Checks that node `me` can run with this configuration.
     ///
     /// # Errors
     /// [`ConfigError`].
@@ -271,7 +271,7 @@ impl NodeConfig {
             .ok_or(ConfigError::UnknownNode(me))
     }
 
-    /// Whether a cluster can run with this.
+    /// Checks that a cluster can run with this configuration.
     ///
     /// # Errors
     /// [`ConfigError`]: the first thing that is wrong.
@@ -331,8 +331,8 @@ impl NodeConfig {
         self.key_file.as_deref().map(KeyRing::load).transpose()
     }
 
-    /// A timer that is noticed so late says that the process stood still, and that a ring which it was on has gone on without it, in
-    /// nanoseconds.
+    /// The delay of a timer, in nanoseconds, that means that the process stood still, and that a ring which it was on
+    /// has gone on without it.
     pub(crate) fn overslept_nanos(&self) -> u64 {
         match self.engine.has_votes() {
             true => u64::MAX,
@@ -340,8 +340,8 @@ impl NodeConfig {
         }
     }
 
-    /// What the ring engine is told: the settings of this file over the engine's defaults. A node
-    /// itself goes by [`NodeConfig::ring_config_at`], since datagrams have to fit its paths.
+    /// The configuration of the ring engine: the settings of this file over the engine's defaults. A node itself goes
+    /// by [`NodeConfig::ring_config_at`], since datagrams have to fit its paths.
     pub fn ring_config(&self) -> RingConfig {
         let members = self.members();
         let timing = match self.timing {

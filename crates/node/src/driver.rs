@@ -1,8 +1,8 @@
 //! The loop that runs an engine on sockets, in the thread that calls it.
 //!
-//! It keeps the caller's law of `rota_core::contract`. What costs time here is system calls and
-//! wake-ups: after a burst was read, only the socket that the engine prefers is tried again before
-//! the loop asks the kernel about all of them at once.
+//! It keeps the caller's law of `rota_core::contract`. System calls and wake-ups are the costs here: after a burst was
+//! read, only the socket that the engine prefers is tried again before the loop asks the kernel about all of them at
+//! once.
 
 mod acceptor;
 mod app;
@@ -255,7 +255,7 @@ impl<E: Engine> Driver<E> {
         status
     }
 
-    /// How long this node had the token, and what for.
+    /// The times for which this node had the token, and their parts.
     pub const fn token_times(&self) -> &TokenTimes {
         &self.tokens.times
     }
@@ -278,12 +278,12 @@ impl<E: Engine> Driver<E> {
         self.carry_out()
     }
 
-    /// The file of this node's trace, for whoever writes lines of its own there; `None` if there is no trace.
+    /// The file of this node's trace, for callers that write lines of their own there; `None` if there is no trace.
     pub fn trace_file(&self) -> Option<TraceFile> {
         Some(self.tracer.as_ref()?.file().clone())
     }
 
-    /// What to give this node other keys with, from any thread; `None` if it has none.
+    /// The handle for giving this node other keys, from any thread; `None` if the node has none.
     pub fn keys(&self) -> Option<Keys> {
         self.sockets.keys()
     }
@@ -293,7 +293,7 @@ impl<E: Engine> Driver<E> {
         &self.engine
     }
 
-    /// The engine. What it then wants is carried out with its next turn.
+    /// The engine. The driver carries out its outputs in the next turn.
     pub(crate) const fn engine_mut(&mut self) -> &mut E {
         &mut self.engine
     }

@@ -1,5 +1,5 @@
-//! The engine that a configuration asks for: a ring, alone or with the layer that says what is primary; or
-//! a data path beside one.
+//! The engine that a configuration asks for: a ring, alone or with the layer for primary configurations; or a data path
+//! beside one.
 
 use rota_core::contract::{
     Class, Delivery, Engine, Input, NodeId, Output, RingId, Seq, Service, Status, SubmitError,
@@ -64,7 +64,7 @@ impl NodeEngine {
         Self::with(config, me, false)
     }
 
-    /// The same for groups of clients: nothing is delivered late of what is ordered while this node is no member.
+    /// The same for groups of clients: no message is delivered late that was ordered while this node was no member.
     ///
     /// # Errors
     /// [`ConfigError`]: what is wrong with the configuration.
@@ -227,7 +227,7 @@ fn engine(ring: RingConfig) -> Result<RingEngine, ConfigError> {
     RingEngine::new(ring).map_err(ConfigError::Ring)
 }
 
-/// What each member gets of what all members together may have under way.
+/// The share of each member in what all members together may have under way.
 fn share(all: usize, ring: &RingConfig) -> usize {
     all / ring.members.len().max(1)
 }

@@ -74,14 +74,14 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// What a node shows of itself.
+/// The status of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeStatus {
     /// The engine's state, and the counters of engine and sockets by name.
     pub engine: Status,
     /// The sockets' counters.
     pub net: NetStats,
-    /// The ring of the current configuration, if that is primary. The application may not have received so
+    /// The ring of the current configuration, if that is primary. The application may not have received that delivery
     /// yet.
     pub primary: Option<RingId>,
     /// This node has the state of all primaries up to that one, as far as the node knows: it was in each of
@@ -206,15 +206,14 @@ impl Node {
         self.shared.status()
     }
 
-    /// The application has got the state of the primary with this ring, which it has received as
-    /// [`Delivery::Primary`], from one who had it, and has made it durable: from now on this node is one that
-    /// carries it to a later primary. Without effect where another configuration is current by now, or the
-    /// rule is not dynamic.
+    /// The application has got the state of the primary with this ring, which it has received as [`Delivery::Primary`],
+    /// from a node that had it, and has made it durable: from now on this node is one that carries it to a later
+    /// primary. Without effect where another configuration is current by now, or the rule is not dynamic.
     pub fn caught_up(&self, ring: RingId) {
         self.shared.caught_up(ring);
     }
 
-    /// What to give this node other keys with while it runs; `None` if its datagrams are not sealed.
+    /// The handle for giving this node other keys while it runs; `None` if its datagrams are not sealed.
     pub fn keys(&self) -> Option<&Keys> {
         self.keys.as_ref()
     }

@@ -1,4 +1,4 @@
-//! Writes what a node sees as JSON Lines, for checkers written by anyone.
+//! The trace of a node, as JSON Lines, for checkers written by anyone.
 //!
 //! A trace must not lie when the process is killed: the line that says a message got its place in the
 //! order reaches the kernel before the message reaches the wire. So lines are gathered and written
@@ -43,11 +43,11 @@ pub struct Tracer {
 impl Tracer {
     /// Starts a trace in a new file, or appends to the one that an earlier life of this node wrote.
     ///
-    /// `broadcasts` says that another node gives messages their places, so that what is accepted counts as
-    /// broadcast at once.
+    /// `broadcasts` says that another node gives messages their places, so that an accepted message counts as broadcast
+    /// at once.
     ///
     /// # Errors
-    /// The system's own, where the file cannot be opened. Where there only is no room in it, the trace has ended.
+    /// The system's own, where the file cannot be opened. If there only is no room in it, the trace has ended.
     pub fn create(path: &Path, me: Process, now: Time, broadcasts: bool) -> io::Result<Self> {
         let mut tracer = Self {
             file: TraceFile::open(path)?,
@@ -109,7 +109,7 @@ impl Tracer {
         self.current = conf;
     }
 
-    /// Something was delivered to the application.
+    /// A delivery was handed to the application.
     pub fn on_delivery(&mut self, now: Time, delivery: &Delivery) {
         match delivery {
             Delivery::Configuration(configuration) => self.on_configuration(now, configuration),
@@ -188,7 +188,7 @@ impl Tracer {
         self.lines.clear();
     }
 
-    /// Writes what was gathered when it has become much.
+    /// Writes the gathered lines when they have become many.
     pub fn flush_large(&mut self) {
         if self.lines.len() >= GATHERED_BYTES {
             self.flush();
@@ -200,7 +200,7 @@ impl Tracer {
     }
 }
 
-/// Adds what a process saw.
+/// Adds a line about an event that a process saw.
 pub(crate) fn put_line(
     lines: &mut String,
     (now, me): (Time, Process),

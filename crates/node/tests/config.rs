@@ -1,4 +1,4 @@
-//! Configuration files: what is accepted, and what is said about what is not.
+//! Configuration files: those that are accepted, and the messages about those that are not.
 
 use std::num::NonZeroU64;
 
@@ -228,7 +228,7 @@ fn every_mistake_has_a_sentence_of_its_own() {
     expect_sentences(&cases);
 }
 
-/// What is put in place of something good, and what is said of it.
+/// Cases of a good text, the bad one in its place, and the message about that.
 fn expect_sentences(cases: &[(&str, &str, &str)]) {
     for (good, bad, sentence) in cases {
         assert!(GOOD.contains(good), "{good}");

@@ -1,8 +1,8 @@
-//! A ring while somebody floods one of its nodes with garbage: it orders on, says what it dropped, and
-//! keeps nothing of it.
+//! A ring while a host floods one of its nodes with garbage: it orders on, says what it dropped, and keeps nothing of
+//! it.
 //!
-//! The garbage comes from a seed, which the test prints; `ROTA_FLOOD_SEED=N` sets it. What of it arrives
-//! when is up to the kernel.
+//! The garbage comes from a seed, which the test prints; `ROTA_FLOOD_SEED=N` sets it. The kernel decides which of it
+//! arrives when.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -196,7 +196,7 @@ fn old_ring(ring: RingId, high: u64) -> OldRing {
     }
 }
 
-/// Somebody who sends garbage to one node.
+/// A host that sends garbage to one node.
 struct Flooder {
     /// On a host of the cluster.
     insider: UdpSocket,
@@ -288,7 +288,7 @@ fn publish(publisher: &Publisher, count: usize, flooded: &AtomicUsize) {
     }
 }
 
-/// What the process has in memory.
+/// The bytes that the process has in memory.
 fn resident_bytes() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -305,7 +305,7 @@ fn dropped_by_host() -> usize {
         .sum()
 }
 
-/// What all nodes have dropped, by counter.
+/// The drops of all nodes, by counter.
 fn drops(nodes: &[Node]) -> BTreeMap<&'static str, u64> {
     let mut sums = BTreeMap::new();
     for node in nodes {
@@ -351,7 +351,7 @@ fn start(config: &NodeConfig) -> Vec<Node> {
     nodes
 }
 
-/// What a flood came to.
+/// The outcome of a flood.
 struct Outcome {
     nodes: Vec<Node>,
     orders: Vec<Order>,

@@ -1,4 +1,4 @@
-//! Somebody in the same network who has no key, and makes up what a network says of its hosts.
+//! A host in the same network that has no key, and makes up what a network says of its hosts.
 
 mod namespace;
 
@@ -27,12 +27,12 @@ fn sum(bytes: &[u8]) -> [u8; 2] {
     (!(sum as u16)).to_be_bytes()
 }
 
-/// That nobody listens at a port: see [`icmp`].
+/// The word that no process listens at a port: see [`icmp`].
 fn port_unreachable(from: u16, to: u16, payload: &[u8]) -> Vec<u8> {
     icmp((3, 3), (from, to), payload)
 }
 
-/// What a network says of a datagram between these ports of the loopback with this beginning.
+/// The message of a network about a datagram between these ports of the loopback with this beginning.
 fn icmp((kind, code): (u8, u8), (from, to): (u16, u16), payload: &[u8]) -> Vec<u8> {
     let host = Ipv4Addr::LOCALHOST.octets();
     let length = |header: usize| u16::try_from(header + payload.len()).unwrap().to_be_bytes();

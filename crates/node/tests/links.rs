@@ -210,7 +210,7 @@ fn a_link_that_was_cut_is_a_new_session_and_nothing_of_the_old_one_comes_in_it()
                 .zip(&messages)
                 .all(|(came, sent)| came == sent)
         );
-        // What is sent in a session that has ended goes nowhere.
+        // Messages that are sent in a session that has ended go nowhere.
         one.tell(|engine| engine.force(id(2), before, b"of an old session"));
         let now = one.session(2).expect("a session");
         pass(&mut one, &mut two, &numbered(3, |_| 8));

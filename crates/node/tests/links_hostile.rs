@@ -1,4 +1,4 @@
-//! Links with somebody on the path between the nodes, and with others at their ports.
+//! Links with a host on the path between the nodes, and with others at their ports.
 
 #[allow(dead_code, reason = "another test uses the rest")]
 #[path = "links/chatty.rs"]
@@ -237,7 +237,7 @@ fn garbage_is_thrown_out_and_links_go_on() {
             word.write_all(&garbage).expect("written");
             words.push(word);
         }
-        // What looks like a greeting is none either.
+        // Bytes that look like a greeting are none either.
         let mut greeting = TcpStream::connect(config.nodes[1].link()).expect("a port");
         let mut hello = vec![0; 88];
         hello[..8].copy_from_slice(b"rotalnk\x01");

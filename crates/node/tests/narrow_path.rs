@@ -84,7 +84,7 @@ fn order(node: &Node, count: usize) -> Vec<(NodeId, u64, usize)> {
     found
 }
 
-/// How many IP fragments this namespace has sent, of both IP versions.
+/// The number of IP fragments that this namespace has sent, of both IP versions.
 fn fragments() -> u64 {
     let read = |path| std::fs::read_to_string(path).unwrap();
     let v4 = read("/proc/thread-self/net/snmp");
@@ -254,8 +254,8 @@ fn a_path_too_narrow_for_the_smallest_datagram_is_an_error_with_a_way_out() {
     });
 }
 
-/// What a router says that dropped a datagram from `from` to `to`: its link takes `mtu` bytes
-/// (RFC 1191). It quotes the headers of IP and UDP.
+/// The message of a router that dropped a datagram from `from` to `to`: its link takes `mtu` bytes (RFC 1191). It
+/// quotes the headers of IP and UDP.
 fn fragmentation_needed(from: SocketAddrV4, to: SocketAddrV4, mtu: u16) -> Vec<u8> {
     let mut message = vec![3, 4, 0, 0, 0, 0];
     message.extend(mtu.to_be_bytes());

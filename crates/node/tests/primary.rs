@@ -1,4 +1,4 @@
-//! Nodes that are told which configurations are primary, on real sockets and real disks.
+//! Nodes with a rule for primary configurations, on real sockets and real disks.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -285,7 +285,7 @@ fn lists_that_differ_make_no_second_primary_and_are_remembered() {
     let one = start(&reset, 1);
     expect_primary(&one, 1);
     one.stop().unwrap();
-    // What it is configured with now counts, and what it was configured with before.
+    // Both electorates count: the configured one, and the one that was configured before.
     let one = start(&large, 1);
     expect_none(&one, 1);
     let two = start(&large, 2);

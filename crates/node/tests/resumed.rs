@@ -27,7 +27,7 @@ fn config(port: u16) -> RingsConfig {
     config
 }
 
-/// What an application has: all messages, in order.
+/// The state of an application: all messages, in order.
 type State = Vec<(Place, Vec<u8>)>;
 
 /// Takes what comes until `is_enough` says so; points as they come, with how much was before each.
@@ -115,7 +115,7 @@ fn a_state_goes_on_where_it_was_kept_here_and_elsewhere() {
             take(&third, &mut state, |state, _| state.len() > before + 150);
             if round % 2 == 0 || kept.is_empty() {
                 kept = keep(&third, &mut state);
-                // What comes behind it is lost with the process.
+                // The messages behind the point are lost with the process.
                 let mut lost = state.clone();
                 take(&third, &mut lost, |lost, _| lost.len() > state.len() + 40);
             } else {
@@ -143,7 +143,7 @@ fn a_state_goes_on_where_it_was_kept_here_and_elsewhere() {
         assert!(first[..end] == state[..end] && second[..end] == first[..end]);
         let is_large = |(_, payload): &&(Place, Vec<u8>)| payload.len() == 300_000;
         assert!(state.iter().filter(is_large).count() > 20, "cut messages");
-        // Who waits for room is let go.
+        // A thread that waits for room is let go.
         drop((one, third));
     });
     let traces = [1, 2, 3].map(|node| dir.path().join(format!("{node}.jsonl")));

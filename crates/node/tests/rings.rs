@@ -96,7 +96,7 @@ fn three_processes_of_three_rings_deliver_one_order() {
     }
 }
 
-/// Whoever delivers some of the rings gets the same order of these.
+/// A process that delivers some of the rings gets the same order of these.
 #[test]
 fn who_subscribes_to_some_gets_a_part_of_the_same_order() {
     let config = config(3, 3, 25_340);
@@ -218,7 +218,7 @@ fn a_ring_without_majority_stops_those_who_deliver_it() {
     let two = start(2);
     let all = take(&one, 100);
     assert!(all.windows(2).all(|pair| pair[0].0 < pair[1].0));
-    // Who comes back delivers what it finds in its logs, from the beginning.
+    // A process that comes back delivers what it finds in its logs, from the beginning.
     assert_eq!(take(&two, 101)[1..], all);
 }
 
@@ -237,7 +237,7 @@ fn one_process_alone_goes_on_where_another_ring_is_idle() {
     }
 }
 
-/// Whoever subscribes to nothing votes all the same.
+/// A process that subscribes to nothing votes all the same.
 #[test]
 fn who_delivers_nothing_serves_its_rings() {
     let config = config(3, 2, 25_720);

@@ -1,5 +1,5 @@
-//! Sealed datagrams over real sockets, with somebody in between who has no key, and whole nodes with
-//! and without the right one.
+//! Sealed datagrams over real sockets, with a host in between that has no key, and whole nodes with and without the
+//! right one.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -60,7 +60,7 @@ impl Between {
         }
     }
 
-    /// What node 1 puts on the wire for so many datagrams, each filled with its number.
+    /// The bytes that node 1 puts on the wire for `count` datagrams, each filled with its number.
     fn take(&mut self, count: usize) -> Vec<Vec<u8>> {
         let mut bytes = vec![0; count * DATAGRAM];
         for (number, datagram) in bytes.chunks_mut(DATAGRAM).enumerate() {

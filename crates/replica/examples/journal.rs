@@ -15,7 +15,7 @@ use rota_replica::{CallError, Client, Command, Machine, Replica, ReplicaConfig};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What all replicas of a partition have.
+/// The state that all replicas of a partition have.
 #[derive(Default)]
 struct Journal(Vec<String>);
 

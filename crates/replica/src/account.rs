@@ -1,4 +1,5 @@
-//! What a replica has ordered in its rings, so that they keep what it needs: its partition's account, its marks, and its pins.
+//! The words that a replica has ordered in its rings, so that the rings keep the instances it needs: the account of its
+//! partition, its marks, and its pins.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -10,16 +11,17 @@ use rota_node::rings::{RingsNode, RingsStatus};
 
 use crate::config::ReplicaConfig;
 
-/// How many instances an acceptor has forgotten: all before the next one.
+/// The counter of the instances that an acceptor has forgotten, which are the first ones.
 const FORGOTTEN: &str = "uring_instances_forgotten";
-/// How many a node has learnt.
+/// The counter of the instances that a node has learnt.
 const LEARNT: &str = "uring_instances_learnt";
 
-/// What a replica needs that recovers is kept for so long, unless it says before that it has it. Where too much is kept pins are let go first.
+/// The duration of a pin: a ring keeps the instances that a recovering replica needs for this time, unless the replica
+/// says before that it has them. A ring that keeps too much lets pins go first.
 const PINNED: Duration = Duration::from_secs(3600);
-/// How often it is looked whether it is there.
+/// The time between two looks at whether a pin was delivered.
 const LOOK: Duration = Duration::from_millis(20);
-/// So long a pin is waited for.
+/// The time for which a replica waits for its pins.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The account of a replica's partition.
@@ -29,7 +31,8 @@ pub(crate) struct Account<'a> {
 }
 
 impl Account<'_> {
-    /// It is opened, if it is not; `newest`: where the own newest checkpoint is, if there is one.
+    /// Opens the account in each ring, if it is not open; `newest`: the place of the own newest checkpoint, if there is
+    /// one.
     pub(crate) fn open(&self, node: &RingsNode, newest: Option<&Resume>) {
         let replicas = self.config.replicas();
         for ring in &self.config.subscribe {
@@ -37,7 +40,7 @@ impl Account<'_> {
             let hold = Command::Hold(self.config.partition, replicas.clone(), kept);
             order(node, Rank(*ring), hold);
             if newest.is_none() {
-                // Whatever it had is lost.
+                // A replica without a checkpoint has lost its earlier ones.
                 order(node, Rank(*ring), self.marked(1));
             }
         }
@@ -46,7 +49,7 @@ impl Account<'_> {
         }
     }
 
-    /// There is a durable checkpoint there: what is before it is not needed.
+    /// Orders marks for a durable checkpoint: the rings need not keep the instances before it.
     pub(crate) fn mark(&self, node: &RingsNode, resume: &Resume) {
         let status = node.status();
         if let Some(status) = &status {
@@ -60,7 +63,8 @@ impl Account<'_> {
         }
     }
 
-    /// What it has pinned, here or in an earlier life, goes with its checkpoints until it has nearly caught up: a majority without it may be far ahead.
+    /// Moves the pins of this node, also those of an earlier incarnation, along with its checkpoints until the node has
+    /// nearly caught up: a majority without it may be far ahead.
     fn look_at_pin(&self, node: &RingsNode, status: &RingsStatus, ring: &ResumeRing) {
         let rank = ring.of.rank;
         if !self.pins(status).contains_key(&rank) {
@@ -75,7 +79,8 @@ impl Account<'_> {
         order(node, rank, command);
     }
 
-    /// Its partition has an account in each ring, and the replicas are those that this one knows.
+    /// Sees to it that the partition has an account in each ring, and warns if the account is of other replicas than
+    /// this one knows.
     fn look_at(&self, node: &RingsNode, status: &RingsStatus) {
         let (partition, replicas) = (self.config.partition, self.config.replicas());
         for (ring, table) in &status.accounts {
@@ -106,7 +111,8 @@ impl Account<'_> {
         Command::Mark(self.config.partition, self.config.node, next)
     }
 
-    /// What is behind a checkpoint that it is about to get has to stay. Whether it is there, as far as this process has learnt.
+    /// Pins the instances behind a checkpoint that this replica is about to get. Whether the acceptors of this process
+    /// still have them.
     pub(crate) fn pin(&self, node: &RingsNode, resume: &Resume, stop: &AtomicBool) -> bool {
         let before = node.status().map(|status| self.pins(&status));
         let before = before.unwrap_or_default();
@@ -120,7 +126,7 @@ impl Account<'_> {
                 return false;
             }
             let pins = self.pins(&status);
-            // Not one of an earlier life, which may be over elsewhere.
+            // A pin of an earlier incarnation does not count: it may be over elsewhere.
             let is_new = |ring: &ResumeRing| {
                 let pin = pins.get(&ring.of.rank);
                 pin.is_some_and(|pin| pin.0 == ring.base.next) && pin != before.get(&ring.of.rank)
@@ -134,7 +140,7 @@ impl Account<'_> {
         true
     }
 
-    /// The same again, while it comes.
+    /// Orders the same pins once more, while the checkpoint comes.
     pub(crate) fn pin_again(&self, node: &RingsNode, resume: &Resume) -> bool {
         self.order_pins(node, resume);
         let status = node.status();
@@ -150,7 +156,7 @@ impl Account<'_> {
         Command::Pin(self.config.node, ring.base.next, PINNED.as_nanos() as u64)
     }
 
-    /// What this node has pinned, and until when.
+    /// The pins of this node: the first instance, and the end of its time.
     fn pins(&self, status: &RingsStatus) -> BTreeMap<Rank, (u64, u64)> {
         let accounts = status.accounts.iter();
         let of = accounts.filter_map(|(rank, table)| {
@@ -162,7 +168,7 @@ impl Account<'_> {
     }
 }
 
-/// Whether the acceptors of this process have what is behind a state.
+/// Whether the acceptors of this process have the instances behind a state.
 fn has_what_follows(status: &RingsStatus, resume: &Resume) -> bool {
     resume.rings.iter().all(|ring| {
         let forgotten = counter(status, ring.of.rank, FORGOTTEN);
@@ -178,7 +184,7 @@ fn counter(status: &RingsStatus, rank: Rank, name: &str) -> Option<u64> {
 
 fn order(node: &RingsNode, ring: Rank, command: Command) {
     if let Err(error) = node.order(ring, command) {
-        // A start, and the next checkpoint, say it once more.
+        // The next start or the next checkpoint orders it once more.
         tracing::warn!(ring = ring.0, %error, "what this replica needs of a ring is not said");
     }
 }

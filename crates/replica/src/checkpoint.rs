@@ -10,7 +10,7 @@ use crate::error::StartError;
 use crate::machine::{Frozen, Machine};
 use crate::sessions::Sessions;
 
-/// What a replica had at a point.
+/// The state of a replica at a point.
 pub(crate) struct Kept<F> {
     pub(crate) about: Vec<u8>,
     pub(crate) sessions: Vec<u8>,
@@ -18,7 +18,7 @@ pub(crate) struct Kept<F> {
 }
 
 impl<F: Frozen> Kept<F> {
-    /// Writes it: the sessions, and the machine behind them.
+    /// Writes the sessions, and the machine behind them.
     pub(crate) fn write<D: LogDisk>(self, writing: Writing<D>) -> Result<Written, CheckpointError> {
         let mut out = Out {
             writing,
@@ -44,7 +44,7 @@ impl<F: Frozen> Kept<F> {
 /// A checkpoint as something to write to.
 struct Out<D: LogDisk> {
     writing: Writing<D>,
-    /// What the disk said.
+    /// The first error of the disk.
     failed: Option<CheckpointError>,
 }
 
@@ -119,15 +119,15 @@ fn read_sessions(state: &mut impl io::Read) -> io::Result<Sessions> {
         .ok_or_else(|| io::Error::other("its sessions are none"))
 }
 
-/// Why nothing more is delivered.
+/// The reason why nothing more is delivered.
 pub(crate) enum End {
-    /// A ring has forgotten what is needed next: another replica's checkpoint helps.
+    /// A ring has forgotten instances that are needed next: another replica's checkpoint helps.
     Trimmed(String),
-    /// Nothing does.
+    /// Nothing helps.
     Over(String),
 }
 
-/// The same, if that is what it says.
+/// The end that a delivery tells of, if it tells of one.
 pub(crate) fn end_of(delivery: &RingsDelivery) -> Option<End> {
     match delivery {
         RingsDelivery::Trimmed(ring, count) => Some(End::Trimmed(format!(

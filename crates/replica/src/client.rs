@@ -1,4 +1,4 @@
-//! Commands, and what they are answered.
+//! Sessions with a replica: commands, and the answers to them.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -13,7 +13,7 @@ use crate::machine::Machine;
 use crate::sessions::{ClientId, Sequence};
 use crate::shared::Shared;
 
-/// How long a client that was told to try again waits before it does, where it waits for an answer anyway.
+/// The pause of a client before it tries a full ring again, during which it waits for an answer.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// A session with the replicas of a partition, by one of them. Each command counts once, though it may be given again, here or at another replica.
@@ -43,7 +43,7 @@ impl<M: Machine> Client<M> {
         Ok(client)
     }
 
-    /// A session that has begun, at this replica or at another one, after so many commands.
+    /// A session that has begun, at this replica or at another one; `last`: the number of its last command.
     pub(crate) fn go_on(
         (id, last): (ClientId, Sequence),
         sessions: Rank,
@@ -57,7 +57,7 @@ impl<M: Machine> Client<M> {
         }
     }
 
-    /// Which session.
+    /// The identifier of the session.
     pub const fn id(&self) -> ClientId {
         self.id
     }
@@ -70,7 +70,7 @@ impl<M: Machine> Client<M> {
     /// Has a command ordered in a ring, and waits until this replica has applied it: the machine's answer.
     ///
     /// # Errors
-    /// [`CallError`]: with `Timeout` it is not known whether it counts.
+    /// [`CallError`]: after `Timeout` it is not known whether the command counts.
     pub fn call(
         &mut self,
         ring: Rank,
@@ -108,7 +108,8 @@ impl<M: Machine> Client<M> {
         self.order(self.sessions, 0, &bytes, patience).map(drop)
     }
 
-    /// Once more where the replica began anew: what was given before may be lost with its rings. In a session nothing counts twice.
+    /// Gives the command once more where the replica began anew: a command from before may be lost with its rings. In a
+    /// session no command counts twice.
     fn order(
         &self,
         ring: Rank,
@@ -121,7 +122,7 @@ impl<M: Machine> Client<M> {
         loop {
             match self.order_once((ring, bytes), sequence, (began, patience)) {
                 Err(CallError::BeginsAnew) if began.elapsed() < patience => was_given = true,
-                // It may count from the time before.
+                // The command that was given before may count.
                 Err(CallError::Busy | CallError::BeginsAnew) if was_given => {
                     let waited = began.elapsed();
                     return Err(CallError::Timeout { sequence, waited });
@@ -139,7 +140,7 @@ impl<M: Machine> Client<M> {
     ) -> Result<Vec<u8>, CallError> {
         let (answer, answered) = mpsc::sync_channel(1);
         let of = (self.id, sequence);
-        // Who has gone wants no answer.
+        // A client that has gone wants no answer.
         let then = move |what| drop(answer.try_send(what));
         let Some(name) = self.shared.wait(of, Box::new(then)) else {
             return Err(CallError::Stopped);
@@ -149,7 +150,7 @@ impl<M: Machine> Client<M> {
                 Err(SubmitError::Full) if began.elapsed() < patience => {}
                 submitted => break submitted,
             }
-            // It has stopped, or begins anew.
+            // An answer at this point says that the replica has stopped, or begins anew.
             if let Ok(answer) = answered.recv_timeout(PAUSE) {
                 return answer;
             }

@@ -1,4 +1,4 @@
-//! What replicas have ordered.
+//! The messages that replicas have ordered, as bytes.
 
 use crate::sessions::{ClientId, Sequence};
 
@@ -7,7 +7,7 @@ const CLOSE: u8 = 2;
 const APPLY: u8 = 3;
 const ONCE: u8 = 4;
 
-/// What is ordered.
+/// A message of a replica.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ordered<'a> {
     /// A session begins.
@@ -16,7 +16,7 @@ pub(crate) enum Ordered<'a> {
     Close(ClientId),
     /// A command of a session.
     Apply(ClientId, Sequence, &'a [u8]),
-    /// A command of nobody's session, which is given once: who gave it, and its number there.
+    /// A command of no session, which is given once: the giver, and the giver's number for it.
     Once(ClientId, Sequence, &'a [u8]),
 }
 
@@ -30,7 +30,7 @@ impl<'a> Ordered<'a> {
         }
     }
 
-    /// `None`: somebody else uses the ring, too.
+    /// `None`: the message is of another user of the ring.
     pub(crate) fn decode(bytes: &'a [u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         let (client, rest) = rest.split_first_chunk()?;

@@ -1,4 +1,4 @@
-//! What a replica is.
+//! The configuration of a replica.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -20,29 +20,31 @@ pub struct ReplicaConfig {
     pub rings: RingsConfig,
     /// Its node.
     pub node: NodeId,
-    /// Which partition it is of: all that have this number have the same state.
+    /// The number of its partition: all replicas with this number have the same state.
     pub partition: u32,
     /// The rings whose commands the partition applies: the same for all of its replicas.
     pub subscribe: Vec<u16>,
-    /// The ring in which sessions begin and end: one that all partitions have to which a session's commands go.
+    /// The ring in which sessions begin and end: one that each partition has to which commands of a session go.
     pub sessions: u16,
-    /// Where its checkpoints are: an own directory, which has to be there.
+    /// The directory of its checkpoints, which is its own and has to be there.
     pub checkpoints: PathBuf,
-    /// A checkpoint is due so long after the last one, if anything was applied.
+    /// The time after the last checkpoint at which the next one is due, if anything was applied.
     pub every: Duration,
-    /// And when commands of so many bytes were.
+    /// The bytes of commands after which a checkpoint is due, too.
     pub bytes: u64,
-    /// Where the replicas of the partition give each other their checkpoints: its own address, at which it waits, and those of the others. Empty: it
-    /// gives none, and stops when its rings have forgotten what it needs. Rings keep what a majority of the nodes that are named here by any replica
-    /// of the partition has no checkpoint of.
+    /// The addresses at which the replicas of the partition give each other their checkpoints: its own one, at which it
+    /// listens, and those of the others. Empty: the replica gives none, and stops when its rings have forgotten
+    /// instances that it needs. Rings keep instances that are not covered by checkpoints of a majority of the nodes
+    /// that any replica of the partition names here.
     pub peers: BTreeMap<NodeId, SocketAddr>,
-    /// A checkpoint is given away at so many bytes a second, at most, to each that asks.
+    /// The bytes of a checkpoint, at most, that go to each peer in a second.
     pub recovery_bytes: u64,
 }
 
 impl ReplicaConfig {
-    /// The replica of a partition that applies the commands of these rings; sessions begin in the last of them. A checkpoint is due each 10 s, and each
-    /// 64 MiB; they are given away at 64 MiB a second, if there are `peers`.
+    /// The replica of a partition that applies the commands of these rings; sessions begin in the last of them. A
+    /// checkpoint is due each 10 s, and each 64 MiB; the replica gives checkpoints away at 64 MiB a second, if there
+    /// are `peers`.
     pub fn new(
         rings: RingsConfig,
         node: NodeId,
@@ -68,7 +70,7 @@ impl ReplicaConfig {
         self.peers.keys().copied().chain([self.node]).collect()
     }
 
-    /// What acceptors of a ring keep for those who are behind, in instances; as this node is told.
+    /// The number of instances that acceptors of a ring keep for processes that are behind, as this node is configured.
     pub(crate) fn kept_instances(&self, ring: u16) -> u64 {
         let mut rings = self.rings.rings.iter();
         let at = rings.position(|section| section.id == ring);
@@ -77,7 +79,7 @@ impl ReplicaConfig {
         kept.map_or(15_000, std::num::NonZero::get).min(1 << 60)
     }
 
-    /// After so many rounds a state is due.
+    /// The number of rounds after which a state is due: an eighth of the instances that acceptors keep.
     pub(crate) fn due_rounds(&self) -> u64 {
         let rings = self.subscribe.iter();
         let kept = rings.map(|ring| self.kept_instances(*ring));

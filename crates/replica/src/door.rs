@@ -1,4 +1,4 @@
-//! Gives a replica's checkpoints to its peers.
+//! The listener that gives the checkpoints of a replica to its peers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,11 +16,11 @@ use rota_storage::checkpoint::Reading;
 use crate::config::ReplicaConfig;
 use crate::peers::{CHUNK, NEWEST, PART_BYTES, PATIENCE, SharedCheckpoints, locked, own};
 
-/// So many peers are served at once.
+/// The number of peers that are served at once, at most.
 const MOST_SERVED: usize = 8;
-/// So many may be about to prove who they are.
+/// The number of connections, at most, that have not proved yet which node they are from.
 const MOST_ARRIVING: usize = 64;
-/// How often the door is looked at.
+/// The time between two looks for a connection.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Serves peers until it is dropped.
@@ -79,10 +79,10 @@ impl CheckpointServer {
 impl Drop for CheckpointServer {
     fn drop(&mut self) {
         self.stop.store(true, SeqCst);
-        // Threads that have panicked, or have not: nobody is served any more.
+        // Threads that have panicked count as ended: no peer is served any more.
         let threads = self.thread.take().map(JoinHandle::join);
         for connection in self.guests.connections().values() {
-            // It ends the wait of its thread.
+            // The shutdown ends the wait of the connection's thread.
             let _ = connection.shutdown(Shutdown::Both);
         }
         for thread in threads.and_then(Result::ok).unwrap_or_default() {
@@ -91,7 +91,7 @@ impl Drop for CheckpointServer {
     }
 }
 
-/// What is needed to serve.
+/// The data that the threads of all connections need.
 #[derive(Clone)]
 struct Room {
     config: Arc<ReplicaConfig>,
@@ -101,7 +101,7 @@ struct Room {
 }
 
 impl Room {
-    /// The threads that serve, when it was told to stop.
+    /// Waits for peers until the stop; returns the threads that serve them.
     fn wait_for_peers(&self, listener: &TcpListener) -> Vec<JoinHandle<()>> {
         let mut threads: Vec<JoinHandle<()>> = Vec::new();
         for number in 0.. {
@@ -129,7 +129,7 @@ impl Room {
         threads
     }
 
-    /// Who comes next; `None` when it was told to stop.
+    /// The next connection; `None` after the stop.
     fn next(&self, listener: &TcpListener) -> Option<TcpStream> {
         while !self.stop.load(SeqCst) {
             match listener.accept() {
@@ -143,7 +143,7 @@ impl Room {
     fn serve(&self, number: usize, stream: TcpStream) {
         let talk = accept(stream, &self.config);
         self.guests.arriving.fetch_sub(1, SeqCst);
-        // Whoever has proved nothing takes nobody's place.
+        // A connection takes a place only after it has proved which node it is from.
         let is_room = self.guests.served.fetch_add(1, SeqCst) < MOST_SERVED;
         let end = match talk {
             Ok(talk) if is_room => serve(talk, (&self.config, &self.shelf), &self.stop),
@@ -165,7 +165,7 @@ fn accept(stream: TcpStream, config: &ReplicaConfig) -> io::Result<RpcConnection
     RpcConnection::accept(stream, own(config), may, keys.as_ref(), PATIENCE)
 }
 
-/// Answers one peer until it goes.
+/// Answers the requests of one peer until the peer goes.
 fn serve(
     mut talk: RpcConnection,
     (config, shelf): (&ReplicaConfig, &SharedCheckpoints),
@@ -195,7 +195,7 @@ fn serve(
                 {
                     reading = open(shelf, hash);
                 }
-                // What is damaged here may be sound elsewhere.
+                // A chunk that is damaged here may be sound elsewhere.
                 let chunk = reading.as_ref().and_then(|open| open.chunk(index).ok()?);
                 let chunk = chunk.unwrap_or_default();
                 pace.wait(chunk.len(), stop);
@@ -214,7 +214,7 @@ fn open(shelf: &SharedCheckpoints, hash: &[u8]) -> Option<Reading<FileDir>> {
     shelf.read(manifest).ok()?
 }
 
-/// So many bytes a second.
+/// The limit of bytes a second for one peer.
 struct Pace {
     rate: u64,
     began: Instant,
@@ -230,7 +230,7 @@ impl Pace {
         }
     }
 
-    /// Until so many more may leave, or it was told to stop.
+    /// Waits until these bytes may leave, or until the stop.
     fn wait(&mut self, bytes: usize, stop: &AtomicBool) {
         let due = Duration::from_secs_f64(self.sent as f64 / self.rate as f64);
         if due > self.began.elapsed() {
@@ -240,7 +240,7 @@ impl Pace {
                 thread::sleep(early.min(LOOK));
             }
         } else if self.began.elapsed() > due + Duration::from_secs(1) {
-            // What was not used is not made up for.
+            // A rate that was not used is not made up for.
             (self.began, self.sent) = (Instant::now(), 0);
         }
         self.sent += bytes as u64;

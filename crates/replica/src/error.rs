@@ -1,4 +1,4 @@
-//! What can go wrong with a replica.
+//! The errors of a replica.
 
 use std::fmt;
 use std::io;
@@ -9,23 +9,23 @@ use rota_storage::checkpoint::CheckpointError;
 
 use crate::sessions::Sequence;
 
-/// Why a replica did not start.
+/// The reason why a replica did not start.
 #[derive(Debug)]
 pub enum StartError {
-    /// Its checkpoints.
+    /// Its checkpoints cannot be opened or read.
     Checkpoint(CheckpointError),
-    /// What its newest checkpoint says of itself is not what this version writes.
+    /// The newest checkpoint does not tell its place in the order as this version writes it.
     About,
     /// Its newest checkpoint is of other rings than the configuration says, or in other places of the order.
     Subscription {
-        /// Those of the checkpoint.
+        /// The rings of the checkpoint.
         has: Vec<u16>,
-        /// Those of the configuration.
+        /// The rings of the configuration.
         wanted: Vec<u16>,
     },
     /// The machine does not take the state of its newest checkpoint.
     Install(io::Error),
-    /// Its rings.
+    /// Its rings did not start.
     Rings(RingsStartError),
     /// The system does not give it a thread, or a random number.
     System(io::Error),
@@ -66,25 +66,25 @@ impl From<CheckpointError> for StartError {
     }
 }
 
-/// Why a client has no answer.
+/// The reason why a client has no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CallError {
     /// The ring cannot take more just now. The command is not ordered.
     Busy,
-    /// It is longer than the ring takes. The command is not ordered.
+    /// The command is longer than the ring takes. It is not ordered.
     TooLarge,
     /// This replica's node is not on the ring. The command is not ordered.
     NotOnRing,
-    /// There was no answer so long. Whether the command counts is not known: [`crate::Client::again`] finds out.
+    /// The answer did not come in time. Whether the command counts is not known: [`crate::Client::again`] finds out.
     Timeout {
-        /// Its number in the session.
+        /// The number of the command in the session.
         sequence: Sequence,
-        /// How long.
+        /// The time for which the client waited.
         waited: Duration,
     },
-    /// The session was given up, as others were used more. Whether the command counts is not known.
+    /// The session was given up for sessions that were used later. Whether the command counts is not known.
     Expired,
-    /// So many later commands of the session came that this one is not remembered. Whether it counts is not known.
+    /// The command is not remembered, after many later commands of the session. Whether it counts is not known.
     Forgotten,
     /// The replica begins anew with the state of another one. Whether the command counts is not known. [`crate::Client`] gives it again by itself.
     BeginsAnew,

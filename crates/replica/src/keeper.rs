@@ -1,5 +1,5 @@
-//! What a replica does in its own thread: it feeds its machine, keeps states, and begins anew with another replica's where its rings have forgotten
-//! what it needs.
+//! The thread of a replica: it feeds the machine, keeps states, and begins anew with another replica's state where the
+//! rings have forgotten instances that it needs.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use crate::peers::{FetchError, SharedCheckpoints, Watch, fetch, locked, newest_o
 use crate::sessions::Sessions;
 use crate::shared::Shared;
 
-/// How often it looks at what is due while nothing is delivered.
+/// The time between two looks at what is due while nothing is delivered.
 const LOOK: Duration = Duration::from_millis(100);
-/// So many times it starts its rings without an application, at most.
+/// The number of attempts, at most, to start the rings without an application.
 const SERVES: u32 = 20;
-/// How long it waits before it asks other replicas again.
+/// The pause before other replicas are asked again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// The state of a checkpoint, and where that is.
+/// The sessions and the place of a checkpoint; the machine takes the state.
 pub(crate) fn begin_with<M: Machine>(
     config: &ReplicaConfig,
     machine: &mut M,
@@ -41,7 +41,7 @@ pub(crate) fn begin_with<M: Machine>(
     Ok((sessions, Some(resume)))
 }
 
-/// What a thread that writes a checkpoint sends.
+/// The result of a thread that writes a checkpoint.
 type WrittenOrNot = Result<Written, CheckpointError>;
 
 /// Feeds the machine, and keeps its state.
@@ -49,22 +49,22 @@ pub(crate) struct Keeper<M: Machine> {
     pub(crate) config: ReplicaConfig,
     pub(crate) shared: Arc<Shared<M>>,
     pub(crate) shelf: SharedCheckpoints,
-    /// A point was asked for, and has not come.
+    /// A point was asked for, and has not been delivered.
     pub(crate) is_wanted: bool,
-    /// After so many rounds a state is due.
+    /// The number of rounds after the last point at which a state is due.
     pub(crate) due_rounds: u64,
-    /// One is being written.
+    /// The result of the checkpoint that is being written.
     pub(crate) written: Option<Receiver<WrittenOrNot>>,
-    /// When a checkpoint was begun last, and the bytes that were applied before, and the messages that were delivered.
+    /// The time of the last point, and the bytes that were applied and the messages that were delivered before it.
     pub(crate) last: Instant,
     pub(crate) before: (u64, u64),
-    /// The round of the last point, and when it was looked how far the rings are.
+    /// The round of the last point, and the time of the last question for the point of the rings.
     pub(crate) round: u64,
     pub(crate) looked: Instant,
 }
 
 impl<M: Machine> Keeper<M> {
-    /// The same as [`Self::run`]; where the machine panics its clients are told that nothing more is answered.
+    /// Runs the thread; where the machine panics its clients are told that nothing more is answered.
     pub(crate) fn run_to_the_end(self, node: RingsNode) {
         let shared = Arc::clone(&self.shared);
         let run = AssertUnwindSafe(|| self.run(node));
@@ -87,7 +87,7 @@ impl<M: Machine> Keeper<M> {
                 End::Trimmed(why) => why,
             };
             self.shared.begin_anew();
-            // Nobody takes what the rings deliver any more.
+            // The deliveries of the old rings are dropped with them.
             drop(node);
             self.wait_for_written();
             if self.config.peers.len() < 2 {
@@ -111,7 +111,7 @@ impl<M: Machine> Keeper<M> {
         }
     }
 
-    /// Applies what comes, until nothing more does.
+    /// Applies deliveries until a stop, the end of the rings, or an end of the order.
     fn feed(&mut self, node: &RingsNode) -> End {
         loop {
             if self.shared.stop.load(SeqCst) {
@@ -147,7 +147,8 @@ impl<M: Machine> Keeper<M> {
         }
     }
 
-    /// Its rings go on meanwhile, with its acceptors, and nothing is delivered: others may need their votes.
+    /// Starts the rings without an application: their acceptors go on, as others may need their votes, and nothing is
+    /// delivered.
     fn serve(&self) -> Option<RingsNode> {
         let start = || RingsNode::start_with(&self.config.rings, self.config.node, Some(&[]));
         let mut served = start();
@@ -199,8 +200,8 @@ impl<M: Machine> Keeper<M> {
         }
     }
 
-    /// The machine has the state of another replica; where that is. `None`: there was none that is of use.
-    /// What is behind it is kept meanwhile.
+    /// Gets a checkpoint of another replica, and has the machine take its state; its place. The rings keep the
+    /// instances behind it meanwhile. `None`: no checkpoint was of use.
     fn get_checkpoint(&self, served: Option<&RingsNode>) -> Result<Option<Resume>, String> {
         let (account, stop) = (self.account(), &self.shared.stop);
         let begin = |resume: &Resume| served.is_none_or(|node| account.pin(node, resume, stop));
@@ -225,7 +226,7 @@ impl<M: Machine> Keeper<M> {
         }
     }
 
-    /// Before others are asked again.
+    /// Waits before other replicas are asked again. An error: the replica was stopped.
     fn pause(&self) -> Result<(), String> {
         let until = Instant::now() + AGAIN;
         while Instant::now() < until {
@@ -237,18 +238,18 @@ impl<M: Machine> Keeper<M> {
         Ok(())
     }
 
-    /// The machine has the newest checkpoint; where that is.
+    /// Has the machine take the newest checkpoint; its place.
     fn install_newest(&self) -> Result<Resume, StartError> {
         let newest = locked(&self.shelf).newest_sound()?;
         let newest = newest.ok_or(StartError::About)?;
         self.shared.installs.store(true, SeqCst);
         let mut state = self.shared.state();
-        // A panic, too, leaves a part of a state.
+        // A panic, too, leaves a machine with a part of a state.
         state.is_whole = false;
         let begun = begin_with(&self.config, &mut state.machine, &newest);
         self.shared.installs.store(false, SeqCst);
         if begun.is_err() {
-            // Nobody else should begin with it, here or elsewhere.
+            // The checkpoint is rejected, so that no replica begins with it, here or elsewhere.
             locked(&self.shelf).reject(newest.manifest());
         }
         let (sessions, resume) = begun?;
@@ -276,7 +277,8 @@ impl<M: Machine> Keeper<M> {
             true => self.round_of(node),
             false => counts.place.map(|place| place.round),
         };
-        // A state of before what acceptors keep is of no use: rings go on with what others have ordered, or with nothing.
+        // A state from before the instances that acceptors keep is of no use: rings go on with the commands of others,
+        // or with nothing.
         let most = self.round.saturating_add(self.due_rounds);
         let is_far = round.is_some_and(|round| round >= most);
         if is_much || is_late && counts.delivered > delivered || is_far {
@@ -285,7 +287,8 @@ impl<M: Machine> Keeper<M> {
         }
     }
 
-    /// How far the rings are, where that is not told by what they deliver. Not all the time: they stop for the answer.
+    /// The round of the rings' point, for the time in which they deliver nothing. `None` if the last question was just
+    /// before: the rings stop for each answer.
     fn round_of(&mut self, node: &RingsNode) -> Option<u64> {
         if self.looked.elapsed() < AGAIN {
             return None;
@@ -295,7 +298,7 @@ impl<M: Machine> Keeper<M> {
         point.map(|point| point.round)
     }
 
-    /// Everything before a point was applied, and nothing behind it.
+    /// Keeps the state at a point: everything before it was applied, and nothing behind it.
     fn keep(&mut self, resume: &Resume) {
         self.is_wanted = false;
         (self.last, self.round) = (Instant::now(), resume.point.round);
@@ -311,7 +314,7 @@ impl<M: Machine> Keeper<M> {
         let writing = locked(&self.shelf).begin();
         let write = move || {
             let written = writing.and_then(|writing| kept.write(writing));
-            // Whoever has stopped meanwhile has it on the disk all the same.
+            // The checkpoint is on the disk, also if the keeper has stopped meanwhile.
             let _ = sender.send(written);
         };
         let thread = std::thread::Builder::new().name("rota-checkpoint".to_owned());

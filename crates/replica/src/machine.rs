@@ -1,4 +1,4 @@
-//! What is replicated.
+//! The state machine that is replicated.
 
 use std::io;
 
@@ -7,11 +7,11 @@ use rota_multiring::Place;
 /// A command, where it stands in the order of all rings.
 #[derive(Clone, Copy, Debug)]
 pub struct Command<'a> {
-    /// Where. Of two commands that several replicas apply, both places and their order are the same at each.
+    /// Its place. Of two commands that several replicas apply, both places and their order are the same at each.
     pub place: Place,
-    /// Who gave it: a session ([`crate::Client::id`]).
+    /// The session that gave it ([`crate::Client::id`]).
     pub client: u64,
-    /// What, as it was given.
+    /// The command as it was given.
     pub bytes: &'a [u8],
 }
 
@@ -21,23 +21,24 @@ pub trait Machine: Send + 'static {
     /// The state as it was at a moment, which may be written while the machine goes on.
     type Frozen: Frozen;
 
-    /// Changes the state; what the client is answered. Every replica of the partition calls it with the same commands in the same order, the one that
-    /// the client waits at as well as the others.
+    /// Changes the state; the answer to the client. Every replica of the partition calls it with the same commands in
+    /// the same order, the replica at which the client waits as well as the others.
     fn apply(&mut self, command: Command<'_>) -> Vec<u8>;
 
-    /// The state as it is now. All commands wait meanwhile, so it should be quick: share what is not changed any more, or copy.
+    /// The state as it is now. All commands wait meanwhile, so it should be quick: share the parts that do not change
+    /// any more, or copy.
     fn freeze(&mut self) -> Self::Frozen;
 
-    /// The state becomes what [`Frozen::write`] has written, here or in another replica, and nothing of what it was before.
+    /// Replaces the state by one that [`Frozen::write`] has written, here or in another replica.
     ///
     /// # Errors
-    /// The bytes are none that it can have written, or cannot be read. The replica does not start then.
+    /// The bytes are none that [`Frozen::write`] can have written, or cannot be read. The replica does not start then.
     fn install(&mut self, state: &mut dyn io::Read) -> io::Result<()>;
 }
 
 /// A state that does not change any more.
 pub trait Frozen: Send + 'static {
-    /// Writes all of it. In a thread of its own.
+    /// Writes all of the state, in a thread of its own.
     ///
     /// # Errors
     /// Those of `out`. There is no checkpoint then, and the next one is tried as usual.

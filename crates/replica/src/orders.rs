@@ -1,4 +1,4 @@
-//! Commands of nobody's session: each is given once, and what it is answered is told to whoever gave it, at this replica and at those of other
+//! Commands of no session: each is given once, and its answer goes to the giver, at this replica and at those of other
 //! partitions that have its ring.
 
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use crate::machine::Machine;
 use crate::sessions::{ClientId, Sequence};
 use crate::shared::Shared;
 
-/// See the module's page. Whatever is done with an answer is done in the thread that applies commands, so it should be quick.
+/// A way for commands of no session. The code that takes an answer runs in the thread that applies commands, so it
+/// should be quick.
 #[derive(Debug)]
 pub struct Orders<M: Machine> {
     shared: Arc<Shared<M>>,
@@ -32,11 +33,11 @@ impl<M: Machine> Orders<M> {
         Self { shared }
     }
 
-    /// Has a command ordered in a ring, once. `of`: the giver, drawn at random, and the command's number there: none is used twice. The answer is not
-    /// asked for: see [`Self::wait_for`], before this.
+    /// Has a command ordered in a ring, once. `of`: the giver, drawn at random, and the giver's number for the command:
+    /// no pair is used twice. A giver that wants the answer calls [`Self::wait_for`] before this.
     ///
     /// # Errors
-    /// [`CallError`], never `Timeout`: the command does not count then. `Busy`: it may be tried again.
+    /// [`CallError`], never `Timeout`: the command does not count then. After `Busy` the giver may try again.
     pub fn give(
         &self,
         ring: Rank,
@@ -53,8 +54,9 @@ impl<M: Machine> Orders<M> {
         })
     }
 
-    /// Has this done with the answer of this replica to such a command, which may have been given at another process, and may have been answered
-    /// already if that was not long ago and its ring is the one of sessions. The name is for [`Self::give_up`]; `None`: the replica has stopped.
+    /// Calls `then` with the answer of this replica to such a command. The command may have been given at another
+    /// process, and may have been answered already if that was not long ago and its ring is the one of sessions. The
+    /// name is for [`Self::give_up`]; `None`: the replica has stopped.
     pub fn wait_for(
         &self,
         of: (ClientId, Sequence),
@@ -63,12 +65,12 @@ impl<M: Machine> Orders<M> {
         self.shared.wait(of, Box::new(then))
     }
 
-    /// Nobody waits under this name any more.
+    /// Removes the waiter with this name.
     pub fn give_up(&self, of: (ClientId, Sequence), name: u64) {
         self.shared.give_up(of, name);
     }
 
-    /// As [`crate::Replica::read`], and `None` while it takes in the state of another replica: nobody waits for that.
+    /// As [`crate::Replica::read`], but `None` at once while the replica takes in the state of another replica.
     pub fn read<T>(&self, look: impl FnOnce(&M) -> T) -> Option<T> {
         if self.shared.installs.load(SeqCst) {
             return None;
@@ -77,7 +79,7 @@ impl<M: Machine> Orders<M> {
         state.is_whole.then(|| look(&state.machine))
     }
 
-    /// Whether commands are taken: not while it gets the state of another replica.
+    /// Whether the replica takes commands: not while it gets the state of another replica.
     pub fn is_open(&self) -> bool {
         self.shared.has_way()
     }

@@ -1,7 +1,8 @@
 //! Checkpoints for other replicas of the partition, and from them.
 //!
-//! A replica that has been away for longer than its rings remember begins with the newest checkpoint of another one: it asks all for their newest
-//! ones, takes the one that is furthest, and its chunks from all that have the same state. What has come stays, whatever happens meanwhile.
+//! A replica that has been away for longer than its rings remember begins with the newest checkpoint of another one: it
+//! asks all for their newest ones, takes the one that is furthest, and its chunks from all that have the same state.
+//! Chunks that have come stay on the disk, also over a failure or a restart.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,15 +20,15 @@ use rota_storage::checkpoint::{CHUNK_BYTES, CheckpointError, Checkpoints, Incomi
 
 use crate::config::ReplicaConfig;
 
-/// What is asked for.
+/// The requests: for the newest manifest, and for a chunk.
 pub(crate) const NEWEST: u8 = 1;
 pub(crate) const CHUNK: u8 = 2;
 
-/// A peer has so long for each answer.
+/// The time that a peer has for each answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-/// How often it is looked whether what comes is still of use.
+/// The time between two looks at whether the checkpoint that comes is still of use.
 const LOOK: Duration = Duration::from_secs(10);
-/// A manifest comes in parts of this size, and has at most so many.
+/// The size of the parts of a manifest, and their number, at most.
 pub(crate) const PART_BYTES: usize = 1 << 20;
 const MOST_PARTS: usize = 300;
 
@@ -38,7 +39,8 @@ pub(crate) fn locked(shelf: &SharedCheckpoints) -> MutexGuard<'_, Checkpoints> {
     shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Who a replica is to its peers. A life of its own: nothing of an earlier one goes on.
+/// The process that a replica is to its peers. The incarnation is always the same: no state of a connection outlives
+/// it.
 pub(crate) fn own(config: &ReplicaConfig) -> (Process, u32) {
     let process = Process {
         node: config.node,
@@ -56,7 +58,8 @@ struct Source {
 }
 
 impl Source {
-    /// Peers do not wait for whoever reads for long what has come before: it may have to connect once more.
+    /// Gets a chunk. A peer closes a connection that asks for nothing for long, as while chunks that came before are
+    /// read: then this connects once more.
     fn chunk(&mut self, config: &ReplicaConfig, index: usize) -> io::Result<Vec<u8>> {
         let mut asked = vec![CHUNK];
         asked.extend_from_slice(&self.manifest.hash);
@@ -78,18 +81,18 @@ fn dial(config: &ReplicaConfig, peer: (NodeId, SocketAddr)) -> io::Result<RpcCon
     RpcConnection::dial(own(config), peer, keys.as_ref(), PATIENCE)
 }
 
-/// Why nothing came of it. What has come stays.
+/// The reason why no checkpoint came. Chunks that have come stay.
 #[derive(Debug)]
 pub(crate) enum FetchError {
     /// No peer has a checkpoint that this replica can begin with.
     Nothing,
-    /// All that had it have gone.
+    /// All peers that had the checkpoint have gone.
     Gone,
-    /// What follows it is forgotten by now.
+    /// The instances behind the checkpoint are forgotten by now.
     Forgotten,
-    /// It was told to stop.
+    /// The replica was told to stop.
     Stopped,
-    /// The own disk, or what came was made up.
+    /// The own disk failed, or the chunks are not those of the manifest.
     Checkpoint(CheckpointError),
 }
 
@@ -105,15 +108,16 @@ impl std::fmt::Display for FetchError {
     }
 }
 
-/// Whether a state helps, that is where this says.
+/// The tests of whether a checkpoint helps, given its place.
 pub(crate) struct Watch<'a> {
-    /// Before anything of it comes.
+    /// The test before any chunk comes.
     pub(crate) begin: &'a dyn Fn(&Resume) -> bool,
-    /// While it comes.
+    /// The test while chunks come.
     pub(crate) still: &'a dyn Fn(&Resume) -> bool,
 }
 
-/// Gets the furthest checkpoint of the peers onto the shelf. How many bytes came. `watch` is told where it is before anything of it comes, and while it does.
+/// Gets the furthest checkpoint of the peers onto the shelf; the bytes that came. `watch` is asked about its place
+/// before any chunk comes, and while chunks come.
 pub(crate) fn fetch(
     (config, shelf): (&ReplicaConfig, &SharedCheckpoints),
     watch: &Watch<'_>,
@@ -124,18 +128,19 @@ pub(crate) fn fetch(
         && (watch.begin)(&resume)
     {
         let mut sources = ask_all(config, stop);
-        // It may be older than their newest, and they may have it all the same.
+        // The old checkpoint may not be the newest of the peers, but they may have it all the same.
         let is_it = |source: &mut Source| source.manifest = manifest.clone();
         sources.iter_mut().for_each(is_it);
         match take_one((config, shelf), (manifest, watch), sources, stop) {
             Err(FetchError::Stopped) => return Err(FetchError::Stopped),
-            // It is of no use any more.
+            // The old checkpoint is of no use any more.
             Err(_) => {}
             Ok(bytes) => return Ok(bytes),
         }
     }
     let mut sources = ask_all(config, stop);
-    // What is not further is forgotten as well, and what is of rings that were founded before says nothing.
+    // A checkpoint that is not further is followed by forgotten instances, too, and one of rings that were founded at
+    // another time says nothing.
     sources.retain(|source| {
         own.as_ref()
             .is_none_or(|own| is_further(&source.resume, own))
@@ -143,7 +148,7 @@ pub(crate) fn fetch(
     let mut failed = FetchError::Nothing;
     while let Some(furthest) = sources.iter().max_by_key(|source| source.resume.point) {
         if !(watch.begin)(&furthest.resume) {
-            // Nor is one that is less far.
+            // A checkpoint that is less far does not help either.
             break;
         }
         let furthest = furthest.manifest.clone();
@@ -160,7 +165,7 @@ pub(crate) fn fetch(
     Err(failed)
 }
 
-/// What was coming when it broke off, and is further than what is here.
+/// The checkpoint that was coming at the last break, if it is further than the own one.
 fn broken_off(
     config: &ReplicaConfig,
     shelf: &SharedCheckpoints,
@@ -173,7 +178,7 @@ fn broken_off(
     is_of_use.then_some((manifest, resume))
 }
 
-/// Whether it is further, and of the same foundations.
+/// Whether a checkpoint is further than the own one, and of the same foundations.
 fn is_further(resume: &Resume, own: &Resume) -> bool {
     let founded = |resume: &Resume| {
         let rings = resume.rings.iter();
@@ -201,7 +206,7 @@ fn take_one(
     let incoming = locked(shelf).receive(manifest);
     let mut incoming = incoming.map_err(FetchError::Checkpoint)?;
     let bytes = take_all(config, (&mut incoming, still), sources.into(), stop)?;
-    // It is read once more as a whole, which takes as long as it takes.
+    // The whole state is read once more, which may take long.
     let written = incoming.finish().map_err(FetchError::Checkpoint)?;
     let _ = locked(shelf).add(written);
     Ok(bytes)
@@ -267,18 +272,18 @@ fn ask(
     }))
 }
 
-/// Where the newest checkpoint is, if there is one.
+/// The place of the newest checkpoint, if there is one.
 pub(crate) fn newest_of(shelf: &SharedCheckpoints) -> Option<Resume> {
     let newest = locked(shelf).manifests().last().cloned()?;
     resume_of(&newest)
 }
 
-/// What a checkpoint says of where it is.
+/// The place of a checkpoint, as its manifest tells it.
 pub(crate) fn resume_of(manifest: &Manifest) -> Option<Resume> {
     Resume::decode(Bytes::from(manifest.about.clone()))
 }
 
-/// Takes what is missing from all that have it, in turns.
+/// Gets the missing chunks from all peers that have the checkpoint, in turns.
 fn take_all(
     config: &ReplicaConfig,
     (incoming, mut still): (&mut Incoming<FileDir>, impl FnMut() -> bool),
@@ -305,7 +310,7 @@ fn take_all(
                     bytes += chunk.len() as u64;
                     break;
                 }
-                // It was damaged there: others may have it. Who has nothing else is left out.
+                // The chunk was damaged there, and others may have it. This peer is left out from now on.
                 Err(CheckpointError::Chunk { .. }) => {
                     sources.pop_back();
                 }

@@ -1,8 +1,9 @@
 //! Whether a replica has caught up: until then its clients should ask others.
 //!
-//! Whether it gets what it lacks from its rings, or has to get the state of another replica first, it learns after it has begun; and a process that was
-//! stopped for a while learns nothing of that. So a message is given again and again. When one is delivered here that was given after the replica was found
-//! behind, it has all that was ordered before that; when none is for long, it is behind.
+//! A replica learns only after its start whether it gets the instances it lacks from its rings, or has to get the state
+//! of another replica first; and a process that was stopped for a while learns nothing of that. So a message is given
+//! again and again. When a message is delivered here that was given after the replica was found behind, the replica has
+//! all that was ordered before that; when none is delivered for long, the replica is behind.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,23 +15,23 @@ use rota_multiring::Rank;
 use crate::machine::Machine;
 use crate::orders::Orders;
 
-/// How often a message is given.
+/// The time between two messages.
 const AGAIN: Duration = Duration::from_secs(1);
-/// A replica in which none is delivered in so long a time is behind.
+/// The time without a delivery of a message after which a replica counts as behind.
 const LATE: Duration = Duration::from_secs(2);
-/// So many are on their way at most. Where none comes back for longer, the oldest is lost.
+/// The number of messages on their way, at most. With more, the oldest counts as lost.
 const MOST: usize = 16;
 
-/// See the module's page.
+/// The readiness of a replica: whether it has caught up.
 #[derive(Debug)]
 pub struct Ready<M: Machine> {
     orders: Orders<M>,
     began: Instant,
-    /// When it was looked last, in milliseconds since then.
+    /// The time of the last look, in milliseconds since `began`.
     looked: AtomicU64,
-    /// How often the replica was found behind.
+    /// The number of times that the replica was found behind.
     behind: AtomicU64,
-    /// After which of these times it has caught up.
+    /// The number, as in `behind`, after which it has caught up.
     caught_up: Arc<AtomicU64>,
 }
 
@@ -47,7 +48,7 @@ struct One {
 }
 
 impl<M: Machine> Ready<M> {
-    /// Of a replica that begins.
+    /// The readiness of a replica that begins: it is behind.
     pub fn new(orders: Orders<M>) -> Self {
         Self {
             orders,
@@ -66,14 +67,14 @@ impl<M: Machine> Ready<M> {
         self.caught_up.load(SeqCst) == self.behind.load(SeqCst)
     }
 
-    /// Whether it has caught up, and takes commands. Where nobody has looked for long, the process was stopped.
+    /// Whether the replica has caught up, and takes commands. Without a look for long, the process was stopped.
     pub fn is_open(&self) -> bool {
         let since = self.millis().saturating_sub(self.looked.load(SeqCst));
         since < LATE.as_millis() as u64 && self.has_caught_up() && self.orders.is_open()
     }
 
-    /// Looks how it is, and gives a message under this name in a ring of its partition, if one is to be given. `marker`: a command that does
-    /// nothing.
+    /// Looks at the state of the replica, and gives a message under this name in a ring of its partition, if one is
+    /// due. `marker`: a command that does nothing.
     pub fn look(&self, (ring, marker): (Rank, &[u8]), of: (u64, u64), Given(given): &mut Given) {
         self.looked.store(self.millis(), SeqCst);
         given.retain(|one| !one.is_delivered.load(SeqCst));
@@ -103,7 +104,7 @@ impl<M: Machine> Ready<M> {
         }
     }
 
-    /// `None`: it is not taken.
+    /// Gives a message. `None`: the ring does not take it.
     fn give(&self, (ring, marker): (Rank, &[u8]), of: (u64, u64)) -> Option<One> {
         let is_delivered = Arc::new(AtomicBool::new(false));
         let (has_come, caught_up) = (Arc::clone(&is_delivered), Arc::clone(&self.caught_up));

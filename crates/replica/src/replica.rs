@@ -19,19 +19,19 @@ use crate::orders::Orders;
 use crate::sessions::{ClientId, Sequence, Sessions};
 use crate::shared::{Counts, Shared};
 
-/// What a replica shows of itself.
+/// The state of a replica, for its operator.
 #[derive(Clone, Debug)]
 pub struct ReplicaStatus {
-    /// What was counted.
+    /// Counters since its start.
     pub counts: Counts,
     /// Sessions of its partition.
     pub sessions: usize,
-    /// Where in the order it began: behind the state of a checkpoint, or with nothing.
+    /// The point at which it began, behind the state of a checkpoint; `None`: with nothing.
     pub began: Option<Point>,
-    /// How its rings are, and what it waits for. `None` while it gets a checkpoint of another replica, when it has stopped, and where they are too
-    /// busy to say.
+    /// The state of its rings, and what the replica waits for. `None` while the replica gets a checkpoint of another
+    /// one, when it has stopped, and where the rings are too busy to say.
     pub rings: Option<RingsStatus>,
-    /// Why it has stopped.
+    /// The reason why it has stopped.
     pub ended: Option<String>,
 }
 
@@ -47,8 +47,9 @@ pub struct Replica<M: Machine> {
 }
 
 impl<M: Machine> Replica<M> {
-    /// Starts a replica. It goes on behind its newest checkpoint that is whole; where there is none, `machine` begins with the first command, and
-    /// has to be as it is at the beginning. Where its rings have forgotten what it needs next, it gets a checkpoint of another replica.
+    /// Starts a replica. It goes on behind its newest checkpoint that is whole; without one, `machine` begins with the
+    /// first command, and has to be as it is at the beginning. If its rings have forgotten instances that it needs
+    /// next, the replica gets a checkpoint of another one.
     ///
     /// # Errors
     /// [`StartError`].
@@ -105,7 +106,7 @@ impl<M: Machine> Replica<M> {
     /// Begins a session here.
     ///
     /// # Errors
-    /// [`CallError`]: it may have begun all the same, and makes way for others when it is not used.
+    /// [`CallError`]: the session may have begun all the same, and makes way for others when it is not used.
     pub fn client(&self, patience: Duration) -> Result<Client<M>, CallError> {
         let id = getrandom::u64().map_err(|_| CallError::Stopped)?;
         Client::open((id, self.sessions), Arc::clone(&self.shared), patience)
@@ -116,19 +117,20 @@ impl<M: Machine> Replica<M> {
         Client::go_on((id, last), self.sessions, Arc::clone(&self.shared))
     }
 
-    /// A way for commands of nobody's session.
+    /// A way for commands of no session.
     pub fn orders(&self) -> Orders<M> {
         Orders::new(Arc::clone(&self.shared))
     }
 
-    /// Looks at the machine as it is here: another replica may be ahead of it. Commands wait meanwhile. `None` where it has no whole state, as it did
-    /// not take the checkpoint of another replica, or has panicked in the middle of a command.
+    /// Looks at the machine as it is here: another replica may be ahead of it. Commands wait meanwhile. `None` where
+    /// the machine has no whole state, as it did not take the checkpoint of another replica, or has panicked in the
+    /// middle of a command.
     pub fn read<T>(&self, look: impl FnOnce(&M) -> T) -> Option<T> {
         let state = self.shared.state();
         state.is_whole.then(|| look(&state.machine))
     }
 
-    /// How it is.
+    /// The state of the replica, for its operator.
     pub fn status(&self) -> ReplicaStatus {
         let (ended, rings) = (self.shared.ended(), self.shared.rings());
         let state = self.shared.state();
@@ -141,7 +143,7 @@ impl<M: Machine> Replica<M> {
         }
     }
 
-    /// Stops it. What was not answered may count or not.
+    /// Stops the replica. Commands without an answer may count or not.
     pub fn stop(mut self) {
         self.end();
     }

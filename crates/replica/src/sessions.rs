@@ -1,7 +1,7 @@
 //! Sessions: each command of a client counts once, however often it comes.
 //!
-//! They are a part of the state: all replicas of a partition have the same, and checkpoints have them, too. Which of them is given up when there are
-//! too many follows from the order of the commands alone.
+//! Sessions are a part of the state: all replicas of a partition have the same, and checkpoints have them, too. The
+//! order of the commands alone decides which of them is given up when there are too many.
 
 use std::collections::BTreeMap;
 
@@ -10,43 +10,44 @@ pub type ClientId = u64;
 /// The number of a command in its session, from 1.
 pub type Sequence = u64;
 
-/// The answers to so many commands of a client are kept: it may have as many under way.
+/// The number of answers of a session that are kept: a client may have as many commands under way.
 pub const WINDOW: u64 = 64;
-/// So many sessions there are at once; the one that was used longest ago makes way.
+/// The number of sessions at once, at most; the one that was used longest ago makes way.
 pub const MOST_SESSIONS: usize = 1 << 16;
-/// Their answers take so much at once, in bytes. With more, sessions that were used longest ago make way, and a session that has as much alone
-/// forgets its oldest answers.
+/// The bytes of all answers, at most. With more, sessions that were used longest ago make way, and a session that has
+/// as much alone forgets its oldest answers.
 pub const MOST_BYTES: usize = 64 << 20;
 
-/// What an answer takes beside its own bytes, about.
+/// The memory of an answer beside its own bytes, about.
 const COST: usize = 64;
 
-/// What becomes of a command.
+/// The decision about a command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It is applied.
+    /// The command is new, and to be applied.
     New,
-    /// It was applied, and this was the answer.
+    /// The command was applied, with this answer.
     Again(Vec<u8>),
-    /// It is older than what is remembered: it may have been applied or not, and is not applied now.
+    /// The command is older than the answers that are remembered: it may have been applied or not, and is not applied
+    /// now.
     Forgotten,
-    /// There is no such session: it was given up, or never begun.
+    /// There is no such session: it was given up, or has never begun.
     Unknown,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Session {
-    /// When it was used last.
+    /// The number of its last use, among all uses.
     used: u64,
-    /// Nothing up to this is remembered.
+    /// Answers up to this one are not remembered.
     forgotten: Sequence,
     answers: BTreeMap<Sequence, Vec<u8>>,
-    /// What those take.
+    /// The bytes of the answers, with the cost of each.
     bytes: usize,
 }
 
 impl Session {
-    /// The oldest answer is not known any more.
+    /// Forgets the oldest answer.
     fn forget_one(&mut self) {
         if let Some((sequence, answer)) = self.answers.pop_first() {
             self.forgotten = self.forgotten.max(sequence);
@@ -59,11 +60,11 @@ impl Session {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sessions {
     of: BTreeMap<ClientId, Session>,
-    /// By when they were used last.
+    /// The sessions by their last use.
     by_use: BTreeMap<u64, ClientId>,
-    /// Uses so far.
+    /// The number of uses until now.
     uses: u64,
-    /// What all answers take.
+    /// The bytes of all answers.
     bytes: usize,
     most: usize,
     most_bytes: usize,
@@ -76,7 +77,7 @@ impl Default for Sessions {
 }
 
 impl Sessions {
-    /// None, and room for so many, and for answers of so many bytes.
+    /// No session yet, and room for this number of them, and for answers of this many bytes.
     pub const fn with_room(most: usize, most_bytes: usize) -> Self {
         Self {
             of: BTreeMap::new(),
@@ -88,17 +89,17 @@ impl Sessions {
         }
     }
 
-    /// How many there are.
+    /// The number of sessions.
     pub fn len(&self) -> usize {
         self.of.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no session.
     pub fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
 
-    /// Begins one, if it has not begun.
+    /// Begins a session, if it has not begun.
     pub fn open(&mut self, client: ClientId) {
         if !self.of.contains_key(&client)
             && self.of.len() >= self.most
@@ -110,7 +111,7 @@ impl Sessions {
         self.touch(client);
     }
 
-    /// Ends one.
+    /// Ends a session.
     pub fn close(&mut self, client: ClientId) {
         if let Some(session) = self.of.remove(&client) {
             self.by_use.remove(&session.used);
@@ -128,7 +129,7 @@ impl Sessions {
         self.by_use.insert(self.uses, client);
     }
 
-    /// A command comes.
+    /// Decides about a command that was delivered.
     pub fn begin(&mut self, client: ClientId, sequence: Sequence) -> Verdict {
         self.touch(client);
         let Some(session) = self.of.get(&client) else {
@@ -141,7 +142,7 @@ impl Sessions {
         }
     }
 
-    /// It was applied.
+    /// Remembers the answer to a command that was applied.
     pub fn answer(&mut self, client: ClientId, sequence: Sequence, answer: Vec<u8>) {
         let Some(session) = self.of.get_mut(&client) else {
             return;
@@ -165,7 +166,7 @@ impl Sessions {
         self.make_room(client);
     }
 
-    /// Answers make way for others, but not the last one of this client.
+    /// Makes answers give way to others, but not the last one of this client.
     fn make_room(&mut self, client: ClientId) {
         while self.bytes > self.most_bytes {
             let oldest = self.by_use.first_key_value().map(|(_, oldest)| *oldest);
@@ -185,7 +186,7 @@ impl Sessions {
         }
     }
 
-    /// As bytes, for a checkpoint: those of two replicas with the same sessions are the same.
+    /// The sessions as bytes, for a checkpoint: those of two replicas with the same sessions are the same.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put(&mut out, self.uses);
@@ -204,7 +205,7 @@ impl Sessions {
         out
     }
 
-    /// What [`Self::encode`] has made; `None` for anything else.
+    /// The sessions that [`Self::encode`] has made into bytes; `None` for anything else.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut bytes = bytes;
         let mut sessions = Self {
@@ -296,7 +297,8 @@ mod tests {
         assert_eq!(sessions.len(), 3);
     }
 
-    /// The same everywhere, also where a replica begins with a checkpoint: what is forgotten follows from the answers alone.
+    /// The replicas forget the same answers, also where one begins with a checkpoint: it follows from the answers
+    /// alone.
     #[test]
     fn answers_make_way_for_others_by_their_size() {
         let mut sessions = Sessions::with_room(10, 300);
@@ -312,7 +314,7 @@ mod tests {
         };
         assert_eq!(answer(1, 1, 40), (vec![1, 2, 3], 40 + COST));
         assert_eq!(answer(2, 1, 40), (vec![1, 2, 3], 80 + 2 * COST));
-        // The third was used longest ago, and has nothing; then comes the first.
+        // The third session was used longest ago, and has nothing; the first comes then.
         assert_eq!(answer(2, 2, 30), (vec![2], 70 + 2 * COST));
         assert_eq!(answer(2, 3, 90), (vec![2], 120 + 2 * COST));
         assert_eq!(answer(2, 4, 200), (vec![2], 200 + COST));

@@ -1,4 +1,4 @@
-//! The state of a replica, and who waits for what becomes of it.
+//! The state of a replica, and the waiters for answers to commands.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -14,20 +14,20 @@ use crate::error::CallError;
 use crate::machine::{Command, Machine};
 use crate::sessions::{ClientId, Sequence, Sessions, Verdict};
 
-/// What a client is told.
+/// The answer to a client.
 pub(crate) type Answer = Result<Vec<u8>, CallError>;
 
-/// What commands change.
+/// The state that commands change.
 #[derive(Debug)]
 pub(crate) struct State<M> {
     pub(crate) machine: M,
-    /// The machine has a whole state, and not a part of one that it did not take.
+    /// The machine has a whole state, and not a part of one that it did not take, or of a command in which it panicked.
     pub(crate) is_whole: bool,
     pub(crate) sessions: Sessions,
     pub(crate) counts: Counts,
 }
 
-/// What was counted since the replica started.
+/// Counters since the replica started.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counts {
     /// Commands that were applied.
@@ -36,39 +36,39 @@ pub struct Counts {
     pub bytes: u64,
     /// Commands that had been applied before.
     pub again: u64,
-    /// Messages that are no commands: somebody else uses a ring, too.
+    /// Messages that are no commands: they are of another user of a ring.
     pub foreign: u64,
     /// Messages of all kinds.
     pub delivered: u64,
-    /// Where the last command that was applied stands.
+    /// The place of the last command that was applied.
     pub place: Option<Place>,
-    /// Checkpoints that were written, and that could not be written.
+    /// Checkpoints that were written.
     pub checkpoints: u64,
-    /// See above.
+    /// Checkpoints that could not be written.
     pub checkpoints_failed: u64,
-    /// How often it began anew with a checkpoint of another replica, and bytes that came for that.
+    /// Times at which the replica began anew with a checkpoint of another one.
     pub recoveries: u64,
-    /// See above.
+    /// The bytes that came for these checkpoints.
     pub recovered_bytes: u64,
 }
 
-/// What is done with an answer. It is called in the thread that applies commands, so it should be quick.
+/// The code that takes an answer. It runs in the thread that applies commands, so it should be quick.
 pub(crate) type Then = Box<dyn FnOnce(Answer) + Send>;
-/// Which command.
+/// The client of a command, and the command's number there.
 pub(crate) type Of = (ClientId, Sequence);
 
-/// Under which name somebody waits, and what is done with the answer.
+/// The name of a waiter, and the code that takes the answer.
 type Waiting = (u64, Then);
 
-/// So many answers for which nobody has asked yet are kept, and so many bytes of them.
+/// The number of answers that are kept, at most, for which nobody has asked yet, and their bytes.
 const MOST_KEPT: usize = 65_536;
 const MOST_KEPT_BYTES: usize = 64 << 20;
 
-/// Who waits for what becomes of a command.
+/// The waiters for answers to commands.
 #[derive(Default)]
 struct Pending {
     of: HashMap<Of, Vec<Waiting>>,
-    /// The name of the last that came.
+    /// The name of the last waiter.
     last: u64,
     /// Answers to commands that processes of other partitions have given, for which they have not asked yet; the oldest first.
     kept: VecDeque<Of>,
@@ -109,14 +109,14 @@ impl Pending {
 pub(crate) struct Shared<M> {
     state: Mutex<State<M>>,
     pending: Mutex<Pending>,
-    /// To its rings. None while it gets a checkpoint of another replica.
+    /// The way to its rings. `None` while the replica gets a checkpoint of another one.
     rings: Mutex<Option<(RingsPublisher, RingsWatch)>>,
-    /// Of this ring answers are kept for processes of other partitions.
+    /// The ring whose answers are kept for processes of other partitions.
     keeps: Option<Rank>,
     pub(crate) stop: AtomicBool,
-    /// The state is held for long, as that of another replica is taken in.
+    /// The replica takes in the state of another one, and holds the state for long.
     pub(crate) installs: AtomicBool,
-    /// Why it has stopped.
+    /// The reason why it has stopped.
     ended: Mutex<Option<String>>,
 }
 
@@ -142,7 +142,7 @@ impl<M: Machine> Shared<M> {
         }
     }
 
-    /// Where commands go, if there is a way.
+    /// The way for commands, if there is one.
     fn publisher(&self) -> Option<RingsPublisher> {
         let rings = lock(&self.rings);
         rings.as_ref().map(|(publisher, _)| publisher.clone())
@@ -153,7 +153,7 @@ impl<M: Machine> Shared<M> {
         lock(&self.rings).is_some()
     }
 
-    /// How its rings are, unless it gets a checkpoint of another replica, or they are too busy to say.
+    /// The state of its rings, unless the replica gets a checkpoint of another one, or the rings are too busy to say.
     pub(crate) fn rings(&self) -> Option<RingsStatus> {
         let watch = lock(&self.rings).as_ref().map(|(_, watch)| watch.clone());
         watch.and_then(|watch| watch.status())
@@ -167,7 +167,8 @@ impl<M: Machine> Shared<M> {
         lock(&self.state)
     }
 
-    /// Somebody waits for the answer to a command: under this name. `None`: the replica has stopped, and nothing is done.
+    /// Registers a waiter for the answer to a command, and returns the waiter's name. An answer that is kept is told at
+    /// once. `None`: the replica has stopped, and nothing is done.
     pub(crate) fn wait(&self, of: Of, then: Then) -> Option<u64> {
         let ended = lock(&self.ended);
         if ended.is_some() {
@@ -185,7 +186,7 @@ impl<M: Machine> Shared<M> {
         Some(name)
     }
 
-    /// Somebody does not any more; whoever else waits for the same command goes on.
+    /// Removes a waiter; other waiters for the same command go on.
     pub(crate) fn give_up(&self, of: Of, name: u64) {
         let mut pending = lock(&self.pending);
         if let Some(waiting) = pending.of.get_mut(&of) {
@@ -196,7 +197,7 @@ impl<M: Machine> Shared<M> {
         }
     }
 
-    /// `is_kept`: somebody may wait for it later.
+    /// Tells an answer to its waiters. `is_kept`: a waiter may come for it later.
     fn answer(&self, of: Of, answer: Answer, is_kept: bool) {
         let mut pending = lock(&self.pending);
         let Some(waiting) = pending.of.remove(&of) else {
@@ -213,7 +214,7 @@ impl<M: Machine> Shared<M> {
         }
     }
 
-    /// What was ordered next.
+    /// Applies the message that was delivered next, and tells the answer.
     pub(crate) fn apply(&self, place: Place, payload: &[u8]) {
         let mut state = self.state();
         state.counts.delivered += 1;
@@ -245,14 +246,14 @@ impl<M: Machine> Shared<M> {
         self.answer(of, answer, false);
     }
 
-    /// It has stopped, and this is why.
+    /// Remembers that the replica has stopped, and why, and tells all waiters.
     pub(crate) fn end(&self, why: String) {
         lock(&self.ended).get_or_insert(why);
         self.tell_all(&CallError::Stopped);
     }
 
-    /// Its rings are given up for the state of another replica: what was given to them may be lost, or be in that state, and nothing more is
-    /// delivered that answers it. Whoever comes now finds no way to give a command.
+    /// Gives up its rings for the state of another replica: commands that were given to them may be lost, or be in that
+    /// state, and no delivery answers them any more. A client that comes now finds no way to give a command.
     pub(crate) fn begin_anew(&self) {
         self.set_rings(None);
         self.tell_all(&CallError::BeginsAnew);
@@ -287,7 +288,7 @@ impl<M: Machine> State<M> {
             client,
             bytes,
         };
-        // Should it panic.
+        // The state is not whole if the machine panics.
         self.is_whole = false;
         let answer = self.machine.apply(command);
         self.is_whole = true;

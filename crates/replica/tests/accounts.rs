@@ -1,4 +1,4 @@
-//! What rings keep for a partition whose replicas are all away.
+//! Instances that rings keep for a partition whose replicas are all away.
 
 #[allow(dead_code, reason = "not each test needs all of it")]
 mod common;

@@ -1,4 +1,4 @@
-//! Requests that are typed: words in a line, which may be quoted.
+//! Requests that a person types: words in a line, which may be quoted.
 
 /// The words of a line, as Redis takes them: double quotes with `\n`, `\r`, `\t`, `\b`, `\a`, `\xHH` and `\` before any other character; single quotes,
 /// with `\'` only. `None`: quotes do not end, or something follows a quote that ends.
@@ -45,7 +45,7 @@ fn word(rest: &mut &[u8]) -> Option<Vec<u8>> {
     Some(word)
 }
 
-/// Behind the quote that begins, to behind the one that ends.
+/// Reads a word in double quotes, from behind the first quote to behind the last one.
 fn double(rest: &mut &[u8], word: &mut Vec<u8>) -> Option<()> {
     loop {
         let (byte, used) = match **rest {
@@ -75,7 +75,7 @@ fn single(rest: &mut &[u8], word: &mut Vec<u8>) -> Option<()> {
     }
 }
 
-/// A space follows a quote that ends, or nothing.
+/// Ends a quoted word: a space or nothing follows its last quote.
 fn end<'a>(rest: &mut &'a [u8], behind: &'a [u8]) -> Option<()> {
     *rest = behind;
     let is_end = behind.first().is_none_or(|byte| is_space(*byte));

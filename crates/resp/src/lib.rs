@@ -1,4 +1,4 @@
-//! The Redis protocol, versions 2 and 3 (RESP2, RESP3), without I/O: what a server reads and writes, and what a client does.
+//! The Redis protocol, versions 2 and 3 (RESP2, RESP3), without I/O: requests and replies, for servers and clients.
 //!
 //! ```
 //! use rota_resp::{Limits, Reply, Requests, Version};
@@ -15,15 +15,15 @@
 //! assert_eq!(out, b"$5\r\nhello\r\n");
 //! ```
 //!
-//! | where | what |
+//! | module or type | contents |
 //! |---|---|
-//! | [`Requests`], [`Request`] | what clients send: arrays of bulk strings, and lines ([`inline`]) |
-//! | [`Reply`] | what servers answer, of either version |
-//! | [`Replies`] | the same, read by a client |
-//! | [`slot`] | where a key belongs in a cluster |
+//! | [`Requests`], [`Request`] | the requests of clients: arrays of bulk strings, and lines ([`inline`]) |
+//! | [`Reply`] | the replies of servers, of either version |
+//! | [`Replies`] | replies, read by a client |
+//! | [`slot`] | the slot of a key in a cluster |
 //!
-//! Reading is total: any bytes are requests, a request that has not ended, or a [`ProtocolError`], after which a connection is of no use. Memory grows
-//! with what has come, never with what was announced.
+//! Reading is total: any bytes are requests, a request that has not ended, or a [`ProtocolError`], after which a
+//! connection is of no use. Memory grows with the bytes that have come, never with a length that was announced.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What a client reads of a server.
+//! The replies of a server, as a client reads them.
 
 use std::fmt;
 
@@ -7,21 +7,21 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use crate::number;
 use crate::reply::Reply;
 
-/// A line may have so many bytes.
+/// The bytes of a line, at most.
 const LINE_BYTES: usize = 1 << 20;
-/// Lists may be in lists so many times.
+/// The depth of lists in lists, at most.
 const DEPTH: usize = 64;
 
-/// What no server writes.
+/// An error in bytes that no server writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReplyError {
-    /// A reply begins with this.
+    /// The first byte of a reply is not known.
     Kind(u8),
     /// A number, or a length, is none.
     Number,
-    /// Something does not end where it has to.
+    /// A line, a bulk string or a reply does not end where it has to.
     End,
-    /// Lists are in lists too many times, or a line or an answer is too long.
+    /// Lists are in lists too many times, or a line or a reply is too long.
     Large,
 }
 
@@ -38,17 +38,18 @@ impl fmt::Display for ReplyError {
 
 impl std::error::Error for ReplyError {}
 
-/// Replies of one server, as their bytes come. Of a reply that has not ended all is read again when more comes: that is for clients, not for servers.
+/// Replies of one server, as their bytes come. A reply that has not ended is read from its beginning when more comes:
+/// that is for clients, not for servers.
 #[derive(Debug)]
 pub struct Replies {
     most_bytes: usize,
     buffer: BytesMut,
-    /// With less than this no reply is whole.
+    /// The least number of bytes with which a reply can be whole.
     needs: usize,
 }
 
 impl Replies {
-    /// Nothing has come. A reply has at most so many bytes.
+    /// No bytes yet. A reply has at most `most_bytes`.
     pub fn new(most_bytes: usize) -> Self {
         Self {
             most_bytes,
@@ -57,7 +58,7 @@ impl Replies {
         }
     }
 
-    /// Something has come.
+    /// Takes bytes that have come.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
@@ -109,7 +110,7 @@ impl From<ReplyError> for Stop {
 struct Source<'a> {
     all: &'a [u8],
     at: usize,
-    /// So many bytes there have to be.
+    /// The number of bytes that there have to be.
     needs: usize,
 }
 
@@ -133,7 +134,7 @@ impl Source<'_> {
         number::parse(line).ok_or(Stop::Wrong(ReplyError::Number))
     }
 
-    /// How many follow; `None`: there are none at all.
+    /// The length that the next line announces; `None`: there is no list or string at all.
     fn length(&mut self) -> Result<Option<usize>, Stop> {
         let length = self.number()?;
         match usize::try_from(length) {
@@ -169,7 +170,7 @@ impl Source<'_> {
     }
 
     fn items(&mut self, count: usize, depth: usize) -> Result<Vec<Reply>, Stop> {
-        // Not as many as are announced.
+        // Room is made for the items that come, not for those that are announced.
         let mut items = Vec::new();
         for _ in 0..count {
             items.push(self.reply(depth + 1)?);
@@ -217,7 +218,7 @@ impl Source<'_> {
                 let text = text.get(4..).ok_or(ReplyError::End)?;
                 Reply::Text(String::from_utf8_lossy(text).into_owned())
             }
-            // A number of any size, and an error with line ends: as they are.
+            // A number of any size is a text, and an error may have line ends.
             b'(' => Reply::Text(self.text()?),
             b'!' => {
                 let text = self.bulk()?.ok_or(ReplyError::Number)?;
@@ -227,7 +228,7 @@ impl Source<'_> {
         })
     }
 
-    /// A word; others than those that are known are bytes.
+    /// A word; a word that is not known becomes bytes.
     fn simple(&mut self) -> Result<Reply, Stop> {
         Ok(match self.line()? {
             b"OK" => Reply::OK,

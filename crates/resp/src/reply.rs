@@ -1,37 +1,37 @@
-//! What servers answer.
+//! The replies of servers.
 
 use bytes::Bytes;
 
-/// Of the protocol: what a client has asked for with `HELLO`.
+/// The version of the protocol, which a client asks for with `HELLO`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Version {
-    /// RESP2, unless something else is said.
+    /// RESP2, unless the client asks for another one.
     #[default]
     Resp2,
     /// RESP3.
     Resp3,
 }
 
-/// An answer, or a part of one. What RESP2 does not have is written there as Redis writes it.
+/// A reply, or a part of one. In RESP2 the kinds that only RESP3 has are written as Redis writes them.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Reply {
     /// A word, as `OK`. Without line ends.
     Simple(&'static str),
-    /// An error: a word in capitals, as `ERR`, and what is wrong. Without line ends, which become spaces.
+    /// An error: a word in capitals, as `ERR`, and a text. Without line ends, which become spaces.
     Error(String),
     /// A number.
     Integer(i64),
     /// Bytes.
     Bulk(Bytes),
-    /// Nothing is there.
+    /// There is no value.
     Null,
-    /// No list is there, as after a transaction that was not executed.
+    /// There is no list, as after a transaction that was not executed.
     NullArray,
     /// A list.
     Array(Vec<Reply>),
     /// Keys with their values; in RESP2 a list of both.
     Map(Vec<(Reply, Reply)>),
-    /// A list of what is there once; in RESP2 a list.
+    /// A list of items that are there once each; in RESP2 a list.
     Set(Vec<Reply>),
     /// A number with a fraction; in RESP2 bytes.
     Double(f64),
@@ -39,7 +39,7 @@ pub enum Reply {
     Boolean(bool),
     /// A text for people; in RESP2 bytes.
     Text(String),
-    /// Something that was not asked for; in RESP2 a list.
+    /// A message that the client did not ask for; in RESP2 a list.
     Push(Vec<Reply>),
 }
 
@@ -52,7 +52,7 @@ impl Reply {
         Self::Error(text.into())
     }
 
-    /// What it takes in memory, about.
+    /// The memory that the reply takes, about.
     pub fn memory_bytes(&self) -> usize {
         let own = size_of::<Self>();
         let all = |replies: &[Self]| replies.iter().map(Self::memory_bytes).sum::<usize>();
@@ -68,12 +68,12 @@ impl Reply {
         }
     }
 
-    /// Whether it is one.
+    /// Whether the reply is an error.
     pub const fn is_error(&self) -> bool {
         matches!(self, Self::Error(_))
     }
 
-    /// Its bytes.
+    /// Writes the bytes of the reply.
     pub fn write(&self, version: Version, out: &mut Vec<u8>) {
         let is_new = version == Version::Resp3;
         match self {

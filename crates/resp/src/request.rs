@@ -1,4 +1,4 @@
-//! What clients send.
+//! The requests of clients.
 
 use std::fmt;
 
@@ -6,24 +6,24 @@ use bytes::{Buf as _, Bytes, BytesMut};
 
 use crate::{inline, number};
 
-/// A line may have so many bytes.
+/// The bytes of a line, at most.
 const LINE_BYTES: usize = 64 << 10;
-/// A request takes so much beside its arguments, about, for each of them.
+/// The memory that each argument of a request takes beside its bytes, about.
 const ARGUMENT_BYTES: usize = 32;
-/// An argument that has fewer is copied.
+/// The size below which an argument is copied.
 const COPIED_BYTES: usize = 32 << 10;
 
-/// No argument may have more bytes, as with Redis.
+/// The bytes of an argument, at most, as with Redis.
 const MOST_BYTES: usize = 512 << 20;
 
-/// What one client may send.
+/// The limits for requests of one client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Arguments of a request.
     pub arguments: usize,
     /// Bytes of an argument. A request with more (up to 512 MiB) is read and thrown away ([`Request::is_too_large`]).
     pub argument_bytes: usize,
-    /// Bytes of a request in all; the same.
+    /// Bytes of a request in all; a larger request is thrown away, too.
     pub request_bytes: usize,
 }
 
@@ -39,7 +39,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Of who has not said yet who it is: as Redis has it.
+    /// The limits before a login, as Redis has them.
     pub const fn before_login() -> Self {
         Self {
             arguments: 10,
@@ -49,18 +49,18 @@ impl Limits {
     }
 }
 
-/// What cannot be read. The words are those of Redis, which clients know.
+/// An error in bytes that are no request. The words are those of Redis, which clients know.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ProtocolError {
     /// The number of arguments is none, or too large.
     Count,
-    /// The same of who has not logged in.
+    /// The same of a client that has not logged in.
     CountBeforeLogin,
     /// The length of an argument is none, or too large.
     Length,
-    /// The same of who has not logged in.
+    /// The same of a client that has not logged in.
     LengthBeforeLogin,
-    /// An argument begins with this, and not with `$`.
+    /// The first byte of an argument is this, and not `$`.
     NoBulk(u8),
     /// A line does not end.
     Line,
@@ -70,7 +70,7 @@ pub enum ProtocolError {
     LengthLine,
     /// Quotes do not end.
     Quotes,
-    /// All arguments together are too large, of who has not logged in.
+    /// All arguments together are too large, of a client that has not logged in.
     Request,
 }
 
@@ -94,7 +94,7 @@ impl fmt::Display for ProtocolError {
 
 impl std::error::Error for ProtocolError {}
 
-/// A command and its arguments; at least one.
+/// A command and its arguments; at least the command's name, unless that was too large itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
     arguments: Vec<Bytes>,
@@ -102,27 +102,27 @@ pub struct Request {
 }
 
 impl Request {
-    /// The command's name, then what follows.
+    /// The name of the command, and its arguments behind it.
     pub fn arguments(&self) -> &[Bytes] {
         &self.arguments
     }
 
-    /// The same, to be kept.
+    /// The same, for a caller that keeps them.
     pub fn into_arguments(self) -> Vec<Bytes> {
         self.arguments
     }
 
-    /// It was larger than it may be, and all of it but the command's name was thrown away.
+    /// Whether the request was larger than it may be, so that all of it but the command's name was thrown away.
     pub const fn is_too_large(&self) -> bool {
         self.is_too_large
     }
 
-    /// Bytes of all arguments.
+    /// The bytes of all arguments.
     pub fn bytes(&self) -> usize {
         self.arguments.iter().map(Bytes::len).sum()
     }
 
-    /// As a client sends it.
+    /// Writes a request as a client sends it.
     pub fn write<A: AsRef<[u8]>>(arguments: &[A], out: &mut Vec<u8>) {
         out.extend(format!("*{}\r\n", arguments.len()).bytes());
         for argument in arguments {
@@ -134,16 +134,16 @@ impl Request {
     }
 }
 
-/// A request of which some has come.
+/// A request that has come in part.
 #[derive(Debug)]
 struct Begun {
     left: usize,
     arguments: Vec<Bytes>,
     bytes: usize,
-    /// The length of the next one, if it is known.
+    /// The length of the next argument, if it is known.
     length: Option<usize>,
     is_too_large: bool,
-    /// So much is still to be thrown away.
+    /// The number of bytes that are still to be thrown away.
     skips: usize,
 }
 
@@ -153,14 +153,14 @@ pub struct Requests {
     limits: Limits,
     has_logged_in: bool,
     buffer: BytesMut,
-    /// So much of it is known to have no end of a line.
+    /// The number of bytes in the buffer that are known to have no end of a line.
     looked: usize,
     begun: Option<Begun>,
     failed: Option<ProtocolError>,
 }
 
 impl Requests {
-    /// Nothing has come.
+    /// No bytes yet.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -172,7 +172,7 @@ impl Requests {
         }
     }
 
-    /// The same of a client that has to say first who it is: until [`Self::log_in`] it may send only what that takes.
+    /// The requests of a client that has to log in first: [`Limits::before_login`] hold until [`Self::log_in`].
     pub fn before_login(limits: Limits) -> Self {
         Self {
             has_logged_in: false,
@@ -180,19 +180,19 @@ impl Requests {
         }
     }
 
-    /// Whether it has said who it is.
+    /// Sets whether the client has logged in.
     pub const fn log_in(&mut self, has_logged_in: bool) {
         self.has_logged_in = has_logged_in;
     }
 
-    /// Something has come.
+    /// Takes bytes that have come.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.failed.is_none() {
             self.buffer.extend_from_slice(bytes);
         }
     }
 
-    /// Bytes that have come and are part of no request that was taken.
+    /// The memory of bytes that have come and are part of no request that was taken.
     pub fn waiting_bytes(&self) -> usize {
         let begun = self.begun.as_ref();
         self.buffer.capacity() + begun.map_or(0, |begun| begun.bytes)
@@ -242,7 +242,7 @@ impl Requests {
                 return Ok(None);
             };
             let words = inline::words(&line).ok_or(ProtocolError::Quotes)?;
-            // An empty line is nothing.
+            // An empty line is no request.
             if !words.is_empty() {
                 let words = words.into_iter().map(Bytes::from);
                 return Ok(Some(Request {
@@ -276,7 +276,7 @@ impl Requests {
         Ok(Some(line))
     }
 
-    /// So many arguments follow.
+    /// Begins a request with this number of arguments.
     fn begin(&mut self, count: &[u8]) -> Result<(), ProtocolError> {
         let limits = self.limits();
         let count = number::parse(count).ok_or(ProtocolError::Count)?;
@@ -292,7 +292,7 @@ impl Requests {
         if count > 0 {
             self.begun = Some(Begun {
                 left: count,
-                // Not as many as were announced.
+                // Room is made for the arguments that come, not for those that are announced.
                 arguments: Vec::new(),
                 bytes: 0,
                 length: None,
@@ -303,7 +303,7 @@ impl Requests {
         Ok(())
     }
 
-    /// The next arguments of what has begun.
+    /// Reads the next arguments of the request that has begun.
     fn go_on(&mut self) -> Result<Option<Request>, ProtocolError> {
         while let Some(mut begun) = self.begun.take() {
             if begun.left == 0 && begun.skips == 0 {
@@ -321,7 +321,7 @@ impl Requests {
         Ok(None)
     }
 
-    /// The next argument of what has begun. `false`: not all of it has come.
+    /// Reads the next argument of the request that has begun. `false`: not all of it has come.
     fn next_argument(&mut self, begun: &mut Begun) -> Result<bool, ProtocolError> {
         if begun.skips > 0 {
             let gone = begun.skips.min(self.buffer.len());
@@ -383,16 +383,16 @@ impl Requests {
         }
     }
 
-    /// An argument, all of which has come, and the end of its line.
+    /// Takes an argument, all of which has come, and the end of its line.
     fn take(&mut self, length: usize) -> Bytes {
-        // A small part would keep all of a large buffer.
+        // A small part would hold all of a large buffer.
         let argument = match length < COPIED_BYTES || length < self.buffer.len() / 2 {
             true => Bytes::copy_from_slice(&self.buffer.split_to(length)),
             false => self.buffer.split_to(length).freeze(),
         };
         self.buffer.advance(2);
         if self.buffer.is_empty() {
-            // Nothing is kept while nothing comes.
+            // An empty buffer holds no memory while nothing comes.
             self.buffer = BytesMut::new();
         }
         argument

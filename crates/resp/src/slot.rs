@@ -1,10 +1,10 @@
-//! Where keys belong in a cluster: 16,384 slots.
+//! The 16,384 slots of keys in a cluster.
 
-/// So many there are.
+/// The number of slots.
 pub const SLOTS: u16 = 16_384;
 
-/// The slot of a key: the CRC16 of it, or of what is between its first `{` and the next `}` where that is something. So keys with the same tag are
-/// together.
+/// The slot of a key: the CRC16 of it, or of its tag, the bytes between its first `{` and the next `}`, if there are
+/// any. So keys with the same tag are together.
 pub fn of(key: &[u8]) -> u16 {
     let tag = tag(key).unwrap_or(key);
     crc16(tag) % SLOTS

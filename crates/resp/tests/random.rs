@@ -1,4 +1,4 @@
-//! Any bytes, however they come.
+//! Any bytes, in any pieces.
 
 use proptest::prelude::*;
 use rota_resp::{Limits, Replies, Request, Requests};

@@ -1,4 +1,4 @@
-//! What clients send, and what is said where it cannot be read.
+//! Requests of clients, and the errors where they cannot be read.
 
 use bytes::Bytes;
 use rota_resp::{Limits, ProtocolError, Request, Requests};

@@ -1,5 +1,5 @@
-//! How many token rounds a second one core simulates: five nodes, four messages a visit, two percent
-//! of the data lost, all online checks on.
+//! The number of token rounds a second that one core simulates: five nodes, four messages a visit, two percent of the
+//! data lost, all online checks on.
 //!
 //!     cargo run --release -p rota-sim --example rounds
 

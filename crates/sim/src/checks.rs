@@ -145,8 +145,8 @@ impl Observer for Checks {
                 self.coverage.insert(verdict.property, verdict.checked);
             }
         }
-        // Whose numbers are lost with its disk may use them again: the incarnation tells them apart. A
-        // disk that forgets what was durable voids what is promised of primaries.
+        // A process whose numbers are lost with its disk may use them again: the incarnation tells them apart. A disk
+        // that forgets durable records voids the promises of primaries.
         let counts =
             |property: &str| !matches!(property, "C7" | "P1" | "P2" | "P3") || !self.numbers_lost;
         let mut violations = report.violations.into_iter();

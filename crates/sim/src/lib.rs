@@ -4,7 +4,7 @@
 //! and the network are simulated, in one thread. One seed is the whole run: the same seed gives the
 //! same events, bit for bit. First anything may fail; then the world heals, and has to come to rest.
 //!
-//! [`plan`] is what a seed decides; [`world`] runs a plan; [`observe`] is how checkers watch.
+//! [`plan`] has the draws of a seed; [`world`] runs a plan; [`observe`] lets checkers watch.
 
 pub mod campaign;
 pub mod checks;

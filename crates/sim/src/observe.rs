@@ -1,4 +1,4 @@
-//! What watches a run: checkers, the trace hash, trace files, and probes that look into the engines.
+//! The watchers of a run: checkers, the trace hash, trace files, and probes that look into the engines.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,9 +11,9 @@ use crate::plan::DiskLoss;
 /// Something that must not be.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// Which property does not hold.
+    /// The property that does not hold.
     pub property: String,
-    /// What was seen.
+    /// The details.
     pub detail: String,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// How often something happened that a campaign has to have seen, by name.
+/// Counts, by name, of the events that a campaign has to have seen.
 pub type Coverage = BTreeMap<&'static str, u64>;
 
 /// Sees all events of a run in one order that agrees with their causes.

@@ -11,7 +11,7 @@ use crate::observe::{Engines, Finding, Probe};
 use crate::plan::{Abilities, Plan, PrimaryLayer};
 use crate::world::System;
 
-/// What the rings survive.
+/// The abilities of the rings.
 pub const ABILITIES: Abilities = Abilities::ALL;
 
 /// One of the two rings.

@@ -67,7 +67,7 @@ impl WholeChecks {
         }
     }
 
-    /// What judges a process.
+    /// The checker of a process.
     fn of(&mut self, who: Process) -> &mut WholeOnline {
         match &mut self.before {
             Some(before) if self.former.contains(&who) => before,

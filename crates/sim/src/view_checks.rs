@@ -28,7 +28,7 @@ pub struct ViewChecks {
 impl ViewChecks {
     /// Checks runs of this plan.
     pub fn new(plan: &Plan) -> Self {
-        // Where lists of who counts differ, and change, a trace does not say which was in force.
+        // A trace does not say which list of nodes that count was in force, where lists differ, and change.
         let has_lists = !plan.apart.electorates.is_empty();
         let counts = plan.primary == Some(PrimaryLayer::Static) && !has_lists;
         let configured = counts.then(|| plan.ring.members.clone());

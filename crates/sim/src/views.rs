@@ -27,7 +27,7 @@ pub struct LcrSystem;
 
 /// A data path, as a plan has it.
 pub trait Path: DataPath + Sized {
-    /// It, beside this ring, and the largest frame it takes.
+    /// The data path beside this ring, and the largest frame that it takes.
     fn of(ring: &RingConfig, views: ViewsPlan) -> (Self, usize);
 }
 
@@ -123,7 +123,7 @@ pub trait InViews {
     /// Of which packet the message is that was polled last; none if it came of a change of views.
     fn delivering(&self) -> Option<(RingId, PacketId)>;
 
-    /// Who is in the last view.
+    /// The members of the last view.
     fn last_members(&self) -> &[Process];
 
     /// Whether it has a packet of a view, with its place; `None` if it cannot tell any more.

@@ -1,5 +1,6 @@
-//! A day on which nothing is ill: each engine orders a message now and then, and when it has begun nothing moves that an operator would act on. What is
-//! told of processes on real hosts is looked at in `crates/cli/tests/states` (`nothing_well_is_called_ill`).
+//! A day on which nothing is ill: each engine orders a message now and then, and when it has begun no counter moves
+//! that an operator would act on. A test in `crates/cli/tests/states` (`nothing_well_is_called_ill`) looks at the words
+//! of processes on real hosts.
 //!
 //! 24 virtual hours: `ROTA_HOURS=24 cargo test --profile campaign -p rota-sim --test day -- --nocapture`.
 
@@ -14,7 +15,7 @@ use rota_sim::world::Tally;
 /// Seconds in which a ring, a view or a round begins.
 const BEGIN: u64 = 10;
 
-/// What moves as messages are ordered, and while a ring waits for the next one.
+/// Counters that move as messages are ordered, and while a ring waits for the next one.
 const WORK: [&str; 19] = [
     "fast_controls_alone",
     "fast_controls_received",
@@ -52,7 +53,7 @@ fn day(engine: EngineName, seconds: u64) -> Tally {
     if engine.has_votes() {
         plan.set_uring(Power::Lasts, engine == EngineName::RingPaxos);
     }
-    // What is drawn for worlds of faults may be ill.
+    // Links and disks that are drawn for worlds of faults may be ill.
     if let Some(links) = &mut plan.links {
         links.breaks = 0;
     }

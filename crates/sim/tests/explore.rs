@@ -1,4 +1,4 @@
-//! A small part of what `rota sim explore` searches.
+//! A small part of the searches of `rota sim explore`.
 
 use rota_ring::Protocol;
 use rota_sim::explore::{Options, Report, Start, explore};

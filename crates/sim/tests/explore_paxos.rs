@@ -1,4 +1,4 @@
-//! A small part of what `rota sim explore-paxos` searches, and what has to be found in broken versions.
+//! A small part of the searches of `rota sim explore-paxos`, and the violations to be found in broken versions.
 
 use rota_sim::explore::paxos::{Budget, Options, Report, Rules, Start, explore, register};
 

@@ -1,5 +1,5 @@
-//! Links that are cut for good, one direction or both: every graph of three nodes, and random ones of
-//! five and eight. Whoever can serve has to serve, and nobody may keep the others from it (P-12, P-13).
+//! Links that are cut for good, one direction or both: every graph of three nodes, and random ones of five and eight.
+//! Every node that can serve has to serve, and nobody may keep the others from it (P-12, P-13).
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use rota_sim::ring::Ring;
 use rota_sim::rng::Rng;
 use rota_sim::world::{Outcome, System, World};
 
-/// How long the links stay cut.
+/// The time for which the links stay cut.
 const CUT_FOR: u64 = 120 * SECONDS;
 
 /// When a node's ring has changed: the time, the node, and the ring on which it is operational.
@@ -92,7 +92,7 @@ impl System for Watched {
     }
 }
 
-/// What became of a graph.
+/// The outcome of a graph.
 struct Seen {
     outcome: Outcome,
     /// Part of the time, from the tenth token loss on, in which two nodes that hear each other are
@@ -100,7 +100,7 @@ struct Seen {
     service: Option<u64>,
     /// The same, of any node at all.
     alone: u64,
-    /// When the last node came to the last ring, after the links were mended; `None` if not all did.
+    /// The time at which the last node came to the last ring, after the links were mended; `None` if not all did.
     healed: Option<u64>,
     /// Times a node left an installed ring, in each sixth of the time.
     left: [u32; 6],
@@ -228,8 +228,8 @@ fn random_graph(hosts: usize, seed: u64) -> Matrix {
     links
 }
 
-/// What has to hold of every graph: somebody serves nearly always, nobody disturbs the others for ever,
-/// and all share a ring soon after the links were mended.
+/// The conditions for every graph: somebody serves nearly always, nobody disturbs the others for ever, and all share a
+/// ring soon after the links were mended.
 fn check(name: &str, links: &Matrix, least: u64, most: u32) {
     let seen = run(links);
     let text = format!(

@@ -76,7 +76,7 @@ fn groups_work_over_views_of_voting_members() {
     }
 }
 
-/// What the layer below holds back, clients get in the same order.
+/// Clients get messages that the layer below holds back in the same order.
 #[test]
 fn groups_work_over_the_layer_of_primaries() {
     let report = run(EngineName::AcceleratedRing, 0..15, PrimaryChoice::Dynamic);

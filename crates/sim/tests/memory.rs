@@ -42,7 +42,7 @@ struct World {
     engines: Vec<RingEngine>,
     disks: Vec<Vec<(LogId, u64, Bytes)>>,
     lives: u64,
-    /// Which side of the network each is on.
+    /// The side of the network that each is on.
     sides: [usize; NODES],
     flights: VecDeque<Flight>,
     /// Regular configurations delivered.

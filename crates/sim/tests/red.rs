@@ -1,4 +1,4 @@
-//! The checks see what they are for: a ring whose deliveries are tampered with is found out.
+//! The checks find their violations: a ring whose deliveries are tampered with is found out.
 
 use std::collections::VecDeque;
 
@@ -115,7 +115,7 @@ impl Engine for Bad {
     }
 }
 
-/// What is found; the ring itself orders, so each delivery has an origin that is right.
+/// The violation that is found; the ring itself orders, so each delivery has an origin that is right.
 fn found(wrong: Wrong) -> Option<String> {
     let mut plan = Plan::plain(3, Protocol::Accelerated);
     for host in &mut plan.hosts {

@@ -194,7 +194,8 @@ fn a_failed_write_that_passes_for_a_good_one_is_found() {
 fn one_order_where_values_are_multicast() {
     let report = run(0..8, |options| options.engine = EngineName::RingPaxos);
     assert_eq!(report.violations, []);
-    // Who sent all it had before it listened again was taken for dead by all, and all did so with each new ring.
+    // A process that sent all it had before it listened again was taken for dead by all, and all did so with each new
+    // ring.
     assert_holds(EngineName::RingPaxos, 32, Profile::All);
     happened(
         &report,

@@ -1,4 +1,4 @@
-//! What an acceptor's log costs beside the bare disk.
+//! The cost of an acceptor's log beside the bare disk.
 //!
 //! ```text
 //! cargo run --release -p rota-storage --example log_cost [DIRECTORY] [mode=sync] [size=1024] [writers=200] \
@@ -14,7 +14,7 @@
 //! * `files`: each writer writes into a file of its own, that was written before, and syncs it. Nothing is handed
 //!   over.
 //!
-//! What is shown are medians of the rounds.
+//! The program shows medians of the rounds.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -45,11 +45,11 @@ struct Case {
     time: Duration,
 }
 
-/// What takes the records of a group.
+/// A sink for the records of a group.
 trait Sink: Send {
     /// Makes these durable.
     fn group(&mut self, payloads: &[Arc<Vec<u8>>], writers: &[usize]);
-    /// What can wait until they are answered.
+    /// Does the work that can wait until they are answered.
     fn afterwards(&mut self) {}
 }
 
@@ -197,7 +197,7 @@ impl Sink for OneFile {
     }
 }
 
-/// Where writers hand over, and wait.
+/// The desk at which writers hand over, and wait.
 #[derive(Default)]
 struct Desk {
     waiting: Mutex<Vec<usize>>,

@@ -4,10 +4,10 @@ use rota_core::contract::NodeId;
 
 use crate::slot::BadSlot;
 
-/// Where the second copy starts.
+/// The offset of the second copy.
 pub(crate) const COPY_BYTES: usize = 32 << 10;
 
-/// What a copy holds beside its record.
+/// The bytes of a copy before its record.
 const HEADER_BYTES: usize = 24;
 const SUM_BYTES: usize = 4;
 
@@ -17,7 +17,7 @@ pub(crate) const RECORD_LIMIT: usize = COPY_BYTES - HEADER_BYTES - SUM_BYTES;
 const MAGIC: &[u8; 8] = b"ROTAPRIM";
 const VERSION: u16 = 1;
 
-/// A record, and what tells whether it is good.
+/// A record, and the fields that tell whether it is good.
 ///
 /// | bytes | field, little-endian |
 /// |---|---|

@@ -1,4 +1,4 @@
-//! The few things a file system is asked to do, so that tests can have each of them fail.
+//! The few calls to a file system, so that tests can have each of them fail.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Which of the two names of a file.
+/// One of the two names of a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Name {
     /// The file itself: whole from its first moment on.
@@ -68,8 +68,8 @@ pub trait Disk: Send {
     fn has_directory(&self) -> bool;
 }
 
-/// How often, and how far apart, a file is tried that somebody has locked. A process that is about to
-/// end has it for a moment longer, and so has a child that was forked and has not started its program.
+/// The number of tries for a file that another process has locked, and the time between them. A process that is about
+/// to end has it for a moment longer, and so has a child that was forked and has not started its program.
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(25);
 

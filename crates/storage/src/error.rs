@@ -1,4 +1,4 @@
-//! What can go wrong with a file.
+//! The errors of a file.
 
 use rota_core::contract::NodeId;
 use std::fmt;
@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use crate::disk::Disk;
 use crate::slot::BadSlot;
 
-/// What a file keeps.
+/// The contents of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kept {
     /// The newest ring id's number.
     RingId,
-    /// What the node knows of primary configurations.
+    /// The node's record of primary configurations.
     Primaries,
-    /// How often the log of votes was opened.
+    /// The number of times that the log of votes was opened.
     Lives,
 }
 
@@ -34,7 +34,7 @@ impl Kept {
 }
 
 impl Kept {
-    /// What follows where both copies are damaged, and what to do.
+    /// The consequence where both copies are damaged, and the way out.
     fn say_way_out(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let way_out = self.setting();
         match self {
@@ -76,46 +76,46 @@ pub enum OpenError {
     InUse(PathBuf),
     /// Neither of its copies is good.
     Damaged {
-        /// What it keeps.
+        /// The contents of the file.
         kept: Kept,
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
     /// The file is not there, though the node has lived before.
     Lost(PathBuf),
-    /// Written by another node: somebody else's disk, or a copied directory.
+    /// Written by another node: that node's disk, or a copied directory.
     WrongNode {
-        /// What it keeps.
+        /// The contents of the file.
         kept: Kept,
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Whose it is.
+        /// The node that has written it.
         found: u16,
-        /// Who wanted to use it.
+        /// The node that wanted to use it.
         wanted: NodeId,
     },
     /// Written by a later version of this program.
     Version {
-        /// What it keeps.
+        /// The contents of the file.
         kept: Kept,
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Its version.
         found: u16,
     },
     /// The system does not let it be read, written or made durable.
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What was being done.
+        /// The operation that failed, in words.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
 }
 
 impl OpenError {
-    /// Whether a new file in its place is a way out ([`crate::OnDamage::Reset`]).
+    /// Whether a new file in place of this one is a way out ([`crate::OnDamage::Reset`]).
     pub const fn reset_helps(&self) -> bool {
         match self {
             Self::Damaged { .. }
@@ -180,7 +180,7 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// What opening a file came to, as an error.
+/// The error of a call while a file is opened.
 pub(crate) fn wrong<D: Disk>(disk: &D, doing: &'static str, error: io::Error) -> OpenError {
     let path = disk.path().to_owned();
     if error.kind() == io::ErrorKind::WouldBlock {
@@ -226,7 +226,7 @@ pub enum StoreError {
     /// The disk failed. This file takes no more values until it is opened again: after a failed sync the
     /// kernel forgets what it could not write, and the next sync would succeed without it.
     Io(io::Error),
-    /// It is longer than the file has room for; in bytes.
+    /// The value is longer than the file has room for; in bytes.
     TooLong(usize),
     /// An earlier value failed with `Io`.
     Failed,

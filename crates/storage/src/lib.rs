@@ -1,9 +1,9 @@
-//! What Rota's nodes keep on disk.
+//! The durable state of Rota's nodes, in files.
 //!
-//! The newest ring id's number, in a [`RingIdFile`]; and, of nodes that take part in dynamic voting, what they
-//! know of primary configurations, in a [`PrimaryFile`]; of acceptors, what they have promised and voted for, in
-//! an [`acceptor`] log, and how often that was opened, in a [`LifeFile`]; of replicas, their [checkpoints](checkpoint). The module of each says what becomes of each
-//! fault a disk can have.
+//! The newest ring id's number, in a [`RingIdFile`]; of nodes that take part in dynamic voting, their records of
+//! primary configurations, in a [`PrimaryFile`]; of acceptors, their promises and votes, in an [`acceptor`] log, and
+//! the number of its openings, in a [`LifeFile`]; of replicas, their [checkpoints](checkpoint). The module of each
+//! describes the outcome of each fault that a disk can have.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
-//! How often an acceptor's log was opened, kept beside it.
+//! The number of times that an acceptor's log was opened, kept beside it.
 //!
-//! The log counts that itself. An older copy of it that is put back is sound, and has forgotten what was promised since; but
-//! it was opened less often than this file says. The file is kept as that of [ring ids](crate::ring_id), which says what
-//! becomes of each fault.
+//! The log counts its openings itself. An older copy of it that is put back is sound, and has forgotten what was
+//! promised since; but it was opened less often than this file says. The file is kept as that of [ring
+//! ids](crate::ring_id), which describes the outcome of each fault.
 
 use std::path::PathBuf;
 
@@ -35,12 +35,12 @@ impl<D: Disk> LifeFile<D> {
         RingIdFile::open_kept(disk, node, OnDamage::Refuse, Kept::Lives).map(Self)
     }
 
-    /// So often the log was opened, at least.
+    /// The number of times that the log was opened, at least.
     pub fn lives(&self) -> u64 {
         self.0.value().unwrap_or(0)
     }
 
-    /// Makes durable that it was. Nothing may be promised in that life before.
+    /// Makes durable that the log was opened. Nothing may be promised in that life before.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -1,21 +1,20 @@
-//! What a node knows of primary configurations, kept so that it survives a crash.
+//! The record of primary configurations of a node, kept so that it survives a crash.
 //!
-//! A node that has agreed that a configuration becomes primary must never forget it: another one could
-//! become primary beside it. So unlike a ring id, of which an older value does little harm, what is kept
-//! here is the record that was promised last, or the node does not start.
+//! A node that has agreed that a configuration becomes primary must never forget it: another one could become primary
+//! beside it. So unlike a ring id, of which an older value does little harm, the file has the record that was promised
+//! last, or the node does not start.
 //!
-//! # How it is kept
+//! # Layout and use
 //!
-//! One file of two copies of one record, 32 KiB apart. A copy has a generation, the node, the record and a
-//! checksum; the good one with the larger generation counts, and the first copy of two alike. A record is
-//! written to the first copy and synced, then to the second and synced; only then is it promised. So
-//! whatever was promised is in both, and one bad copy never takes it away: that is what the second sync
-//! buys, and it is needed for changes of primaries only.
+//! One file of two copies of one record, 32 KiB apart. A copy has a generation, the node, the record and a checksum;
+//! the good one with the larger generation counts, and the first copy of two alike. A record is written to the first
+//! copy and synced, then to the second and synced; only then is it promised. So every promised record is in both, and
+//! one bad copy never takes it away: that is what the second sync buys, and it is needed for changes of primaries only.
 //!
-//! A new file is made as that of a ring id is: written and synced under a name of its own, and renamed.
-//! Opening it writes what counts to both copies once more, and syncs them, for the same reasons.
+//! A new file is made as that of a ring id is: written and synced under a name of its own, and renamed. Opening it
+//! writes the record that counts to both copies once more, and syncs them, for the same reasons.
 //!
-//! # What becomes of each fault
+//! # Faults and their outcomes
 //!
 //! | fault | outcome |
 //! |---|---|
@@ -40,10 +39,10 @@
 //! A reset puts a record in the file's place that the caller chooses: as a rule that of a node that has
 //! forgotten.
 //!
-//! # What this does not do
+//! # Limits
 //!
-//! It cannot know that somebody put an older copy of the whole file back, nor that an empty directory is
-//! not a first one: a node whose disk was replaced has to be reset by whoever replaced it.
+//! The file cannot show that an older copy of all of it was put back, nor that an empty directory is not a first one: a
+//! node whose disk was replaced has to be reset by the operator who replaced it.
 
 use rota_core::contract::NodeId;
 use std::io;
@@ -54,18 +53,18 @@ use crate::disk::{Disk, FileDisk, Name};
 use crate::error::{Kept, OpenError, StoreError, check_copy, wrong};
 use crate::ring_id::{OnDamage, is_no_room};
 
-/// How a file is opened.
+/// The options with which a file is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<'a> {
-    /// What a new file holds.
+    /// The record of a new file.
     pub first: &'a [u8],
     /// Something says that this node has lived before, so that a missing file was lost.
     pub lived_before: bool,
-    /// What to do with a file that is refused, or was lost.
+    /// The treatment of a file that is refused, or was lost.
     pub on_damage: OnDamage,
 }
 
-/// A file with what a node knows of primary configurations.
+/// A file with the record of primary configurations of a node.
 #[derive(Debug)]
 pub struct PrimaryFile<D = FileDisk> {
     disk: D,
@@ -119,7 +118,7 @@ impl<D: Disk> PrimaryFile<D> {
         file.settled()
     }
 
-    /// Makes durable what was found, in both copies, and the name under which it was.
+    /// Makes the record durable that was found, in both copies, and the name of the file.
     fn settled(mut self) -> Result<Self, OpenError> {
         let bytes = self.current.encode();
         for index in [0, 1] {

@@ -1,25 +1,24 @@
 //! The newest ring id's number, kept so that it survives a crash.
 //!
-//! A node that comes back must not form a ring under a number that it has used before. So the number
-//! of each ring is on the disk before the ring starts, and the file here is what holds it.
+//! A node that comes back must not form a ring under a number that it has used before. So the number of each ring is on
+//! the disk before the ring starts, in this file.
 //!
-//! # How it is kept
+//! # Layout and use
 //!
-//! One file of two slots, 4096 bytes apart. A slot has a generation, the node, the value and a
-//! checksum; the good one with the larger generation is what counts. A value is written to the *other*
-//! slot and then synced, so that the one before stays whole until the new one is durable. Two slots in
-//! one file, and not two files, since one file is one lock, one name to make durable, and one thing
-//! to look at.
+//! One file of two slots, 4096 bytes apart. A slot has a generation, the node, the value and a checksum; the good one
+//! with the larger generation counts. A value is written to the *other* slot and then synced, so that the one before
+//! stays whole until the new one is durable. Two slots in one file, and not two files, since one file is one lock, one
+//! name to make durable, and one thing to look at.
 //!
 //! A new file is written and synced under a name of its own (`.new`) and renamed, so there never is a
 //! file that is not whole. All its room is taken then: where blocks are overwritten in place, a disk that
 //! becomes full later does not matter.
 //!
-//! Opening it writes the slot that counts once more, as it is, and syncs it. What a process reads may be in the
-//! kernel's memory only, as when a sync of the process before failed; and a disk that takes no
-//! writes should be noticed before a ring depends on it.
+//! Opening it writes the slot that counts once more, as it is, and syncs it. The value that a process reads may be in
+//! the kernel's memory only, as when a sync of the process before failed; and a disk that takes no writes should be
+//! noticed before a ring depends on it.
 //!
-//! # What becomes of each fault
+//! # Faults and their outcomes
 //!
 //! | fault | outcome |
 //! |---|---|
@@ -41,13 +40,13 @@
 //! | crash or power loss in a write, or before its sync has ended | the value before, or the new one: nobody was told that it is durable |
 //! | power loss after the sync | the new value |
 //!
-//! # What this does not do
+//! # Limits
 //!
 //! When one slot is bad, nothing tells a write that was cut off, which nobody was told about, from damage
 //! to a value that was durable. The value may then be the one before. A ring id also has the
 //! incarnation of the process that formed it, which keeps it apart from every other.
 //!
-//! Nor can it know that somebody put an older copy of the whole file back.
+//! Nor can the file show that an older copy of all of it was put back.
 
 use rota_core::contract::NodeId;
 use std::io;
@@ -57,7 +56,7 @@ use crate::disk::{Disk, FileDisk, Name};
 use crate::error::{Kept, OpenError, StoreError, check_copy, wrong};
 use crate::slot::{SLOT_BYTES, Slot, new_file};
 
-/// What to do with a file that must not be used.
+/// The treatment of a file that must not be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnDamage {
     /// Refuse to start.
@@ -67,8 +66,8 @@ pub enum OnDamage {
     Reset,
 }
 
-/// What a file holds that was reset. No ring has this number; but there is one, so that nobody takes the
-/// next start for the node's first.
+/// The value of a file that was reset. No ring has this number; but there is a value, so that the next start is not
+/// taken for the node's first.
 const NO_RING: u64 = 0;
 
 /// A file with the newest ring id's number.
@@ -76,7 +75,7 @@ const NO_RING: u64 = 0;
 pub struct RingIdFile<D = FileDisk> {
     disk: D,
     kept: Kept,
-    /// What counts, and in which slot it is.
+    /// The slot that counts, and its index.
     current: Slot,
     index: usize,
     lost_a_slot: bool,
@@ -102,7 +101,7 @@ impl<D: Disk> RingIdFile<D> {
         Self::open_kept(disk, node, on_damage, Kept::RingId)
     }
 
-    /// The same of another number, which is kept just so.
+    /// The same for another number, which is kept in the same way.
     pub(crate) fn open_kept(
         mut disk: D,
         node: NodeId,
@@ -137,7 +136,7 @@ impl<D: Disk> RingIdFile<D> {
         file.settled()
     }
 
-    /// Makes durable what was found, and the name under which it was.
+    /// Makes the value durable that was found, and the name of the file.
     fn settled(mut self) -> Result<Self, OpenError> {
         let at = (self.index * SLOT_BYTES) as u64;
         let steps = [
@@ -206,7 +205,7 @@ pub(crate) fn is_no_room(error: &io::Error) -> bool {
     )
 }
 
-/// What tells a file of this kind from others.
+/// The bytes that tell a file of this kind from others.
 const fn magic(kept: Kept) -> &'static [u8; 8] {
     match kept {
         Kept::RingId => b"ROTARING",

@@ -2,16 +2,16 @@
 
 use rota_core::contract::NodeId;
 
-/// Where the second slot starts. Each has a block of its own: a write that damages one, or the sector
-/// it is in, cannot reach the other.
+/// The offset of the second slot. Each has a block of its own: a write that damages one, or the sector it is in, cannot
+/// reach the other.
 pub(crate) const SLOT_BYTES: usize = 4096;
 
-/// Size of what a slot holds; the rest of its block is unused.
+/// The size of the contents of a slot; the rest of its block is unused.
 pub(crate) const RECORD_BYTES: usize = 36;
 
 const VERSION: u16 = 1;
 
-/// A value, and what tells whether it is good.
+/// A value, and the fields that tell whether it is good.
 ///
 /// | bytes | field, little-endian |
 /// |---|---|

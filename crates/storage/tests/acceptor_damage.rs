@@ -1,5 +1,5 @@
-//! Every change of a byte and every cut of a small log is found, or leads to what was written up to some
-//! record that was not durable yet.
+//! Every change of a byte and every cut of a small log is found, or leads to the records up to one that was not durable
+//! yet.
 
 mod sim;
 
@@ -76,7 +76,7 @@ enum Outcome {
 }
 
 impl Sample {
-    /// What opening changed files comes to. Nothing but what was written is ever told.
+    /// The outcome of opening changed files. The log never tells anything but what was written.
     fn outcome(&self, files: &Files, case: &dyn Fn() -> String) -> Outcome {
         match open(&SimDir::with(files)) {
             Err(LogOpenError::Damaged(_)) => Outcome::Found,
@@ -91,7 +91,7 @@ impl Sample {
                     case(),
                     self.durable
                 );
-                // What it says is so on the disk, too.
+                // The contents that it tells are on the disk, too.
                 Outcome::Kept(kept)
             }
         }

@@ -119,8 +119,8 @@ fn what_a_failed_sync_left_in_the_cache_is_durable_before_the_next_process_tells
     assert_eq!(open(&dir).unwrap().last(), Some(8));
 }
 
-/// A record was cut off, and a whole one behind it came to the disk. What is written in place of the first is as
-/// long, so the second would follow it.
+/// A record was cut off, and a whole one behind it came to the disk. The record that is written in place of the first
+/// is as long, so the second would follow it.
 #[test]
 fn what_was_behind_a_cut_never_comes_back() {
     let dir = prepared();
@@ -281,7 +281,7 @@ fn more_than_fits_is_refused_and_nothing_of_it_is_there() {
     let over = record(Kind::Vote, 2, 2, &vec![1; limit - 31]);
     let refused = append(&mut log, &[over]);
     assert!(matches!(refused, Err(AppendError::TooLong { .. })));
-    // What is written again in each segment must leave room for more.
+    // The records that are written again in each segment must leave room for more.
     let large = record(Kind::Configuration, 0, 0, &vec![1; 1900]);
     append(&mut log, &[large]).unwrap();
     let refused = append(&mut log, &[record(Kind::Promise, 0, 9, &[1; 200])]);

@@ -199,7 +199,7 @@ fn a_log_that_is_being_written_to_is_sound_and_is_not_changed_by_looking() {
     assert!(files(&path) == before);
 }
 
-/// Whoever has nothing else left reads a log that nobody has open, and leaves it as it is.
+/// An operator who has nothing else left reads a log that nobody has open, and leaves it as it is.
 #[test]
 fn all_of_a_log_is_read_and_nothing_is_written() {
     let directory = tempfile::tempdir().unwrap();

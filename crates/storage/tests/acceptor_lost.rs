@@ -1,4 +1,4 @@
-//! A log whose answers do not wait for the disk, and a machine that loses its power: what may be missing is never passed
+//! A log whose answers do not wait for the disk, and a machine that loses its power: a possible loss is never passed
 //! over in silence.
 
 mod sim;
@@ -66,7 +66,7 @@ fn only_another_run_of_the_machine_takes_back_what_was_not_synced() {
             );
             assert_eq!(log.last(), Some(0));
         }
-        // What was closed in order is all there.
+        // A log that was closed in order has all records.
         let dir = killed(mode, before);
         open(&dir, mode, before).close().unwrap();
         assert_eq!(open(&dir, mode, now).lost_some(), lost && before == UNKNOWN);
@@ -137,7 +137,7 @@ fn a_disk_that_fails_behind_an_answer_may_have_taken_it_back() {
     log.sync().unwrap_err();
     drop(log);
     assert!(open(&dir, Mode::ASYNC, MONDAY).lost_some());
-    // Where answers wait for the disk there was none.
+    // With answers that wait for the disk, there was no answer.
     let dir = killed(Mode::Sync, MONDAY);
     let mut log = open(&dir, Mode::Sync, MONDAY);
     append(&mut log, &[vote(1)]).unwrap();

@@ -10,7 +10,7 @@ use rota_storage::acceptor::{
 };
 use sim::{Keep, Random, SimDir, append, options, record, try_told};
 
-/// What a naive acceptor would hold after these records.
+/// The contents of a naive acceptor after these records.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Plain {
     first: u64,
@@ -59,7 +59,7 @@ impl Plain {
         }
     }
 
-    /// What a log tells, in the same terms.
+    /// The contents that a log tells, in the same terms.
     fn told(log: &mut DiskLog<SimDir>) -> Result<Self, FetchError> {
         let told = try_told(log)?;
         let mut plain = Self {
@@ -104,12 +104,12 @@ struct Run {
     written: usize,
     now: u64,
     trimmed: u64,
-    /// Where the next records are gathered, and what those behind them will be gathered in.
+    /// The group for the next records, and the one for those behind them.
     groups: [Group; 2],
     seen: Seen,
 }
 
-/// What runs have come across.
+/// The events that the runs have come across.
 #[derive(Debug, Default)]
 struct Seen {
     crashes: u64,
@@ -239,7 +239,7 @@ impl Run {
         self.took(result)
     }
 
-    /// Takes what is gathered as the thread of a log does. Where that fails, nobody appends anything any more.
+    /// Appends a group as the thread of a log does. After a failure nothing is appended any more.
     fn append_group(&mut self, log: &mut DiskLog<SimDir>) -> bool {
         let count = self.random.below(8) as usize;
         let mut batch: Vec<Record> = (0..count).map(|_| self.draw()).collect();

@@ -1,4 +1,4 @@
-//! Broken versions of the log, and what has to hold and does not with them.
+//! Broken versions of the log, and the properties that have to hold and do not with them.
 
 mod sim;
 
@@ -9,7 +9,7 @@ use sim::{Keep, Random, SimDir, append, open, record, told};
 /// A broken version, and what does not hold with it.
 type Rule = (Mutant, fn() -> bool);
 
-/// What is answered as durable is there after a loss of power, though a sync has failed.
+/// A record that is answered as durable is there after a loss of power, though a sync has failed.
 fn what_is_answered_is_on_the_disk() -> bool {
     let dir = SimDir::default();
     let mut log = open(&dir).expect("a new one");

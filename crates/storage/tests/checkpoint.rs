@@ -92,7 +92,7 @@ fn write_three(dir: &SimDir) -> u8 {
     finished
 }
 
-/// What a disk may keep, and what decides that.
+/// The ways in which a disk may keep unsynced bytes, each with its seed.
 fn ways() -> impl Iterator<Item = (Keep, u64)> {
     let some = (0..24).map(|seed| (Keep::Some, seed));
     [(Keep::Nothing, 0), (Keep::All, 0)].into_iter().chain(some)
@@ -135,7 +135,7 @@ fn whatever_call_fails_the_others_stay() {
         dir.world().fail_in(call, libc::EIO, 5);
         let finished = write_three(&dir);
         failures += u32::from(finished < 3);
-        // What could not be written may be in the way of nobody.
+        // Files that could not be written are in nobody's way.
         dir.world().forget_what_is_clean();
         let mut checkpoints = open(&dir).unwrap_or_else(|error| panic!("{call}: {error}"));
         let now = newest(&mut checkpoints).unwrap_or(0);

@@ -8,7 +8,7 @@ use std::process::Command;
 use rota_core::contract::NodeId;
 use rota_storage::{OnDamage, OpenError, RingIdFile, StoreError};
 
-/// Where the second slot starts.
+/// The offset of the second slot.
 const SECOND: usize = 4096;
 /// Bytes of a slot that are used.
 const USED: usize = 36;

@@ -1,5 +1,5 @@
-//! The file of what is known of primaries, on a disk that fails where it is told to, and loses its power
-//! at every single step.
+//! The file of the record of primaries, on a disk that fails where it is told to, and loses its power at every single
+//! step.
 
 mod fake;
 

@@ -1,4 +1,4 @@
-//! Real files of what is known of primaries.
+//! Real files with records of primaries.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rota_core::contract::NodeId;
 use rota_storage::{OnDamage, OpenError, Opening, PrimaryFile};
 
-/// Where the second copy starts.
+/// The offset of the second copy.
 const SECOND: usize = 32 << 10;
 /// Bytes of a copy of `RECORD` that are used.
 const USED: usize = 28 + RECORD.len();

@@ -1,4 +1,4 @@
-//! What is answered as durable was handed to the disk: the system's calls of a real process are looked at.
+//! Records that are answered as durable were handed to the disk: the test looks at the system calls of a real process.
 //!
 //! No other test would see a sync that does nothing: fakes have their own, and the power of real files is never cut. So this
 //! one runs itself under `strace` (package strace, `cargo xtask setup`).
@@ -12,9 +12,9 @@ use rota_core::contract::{LogId, NodeId};
 use rota_storage::acceptor::{BootId, DiskLog, Identity, Kind, LogOptions, Mode, RecordRef};
 use rota_storage::{LifeFile, OnDamage, Opening, PrimaryFile, RingIdFile};
 
-/// Where the process that is looked at has its files.
+/// The variable with the directory in which the process that is looked at has its files.
 const DIRECTORY: &str = "ROTA_SYNCED_DIRECTORY";
-/// What it writes to when something is durable.
+/// The file to which it writes when something is durable.
 const ANSWERS: &str = "answers";
 const NODE: NodeId = NodeId::new(1).unwrap();
 const BOOT: BootId = [1; 16];
@@ -42,7 +42,7 @@ fn append(log: &mut DiskLog, instance: u64) {
     log.append(&[vote]).unwrap();
 }
 
-/// What is looked at; without a directory it does nothing.
+/// The process that is looked at; without a directory it does nothing.
 #[test]
 fn lives_of_all_files() {
     let Some(directory) = std::env::var_os(DIRECTORY).map(PathBuf::from) else {
@@ -109,7 +109,7 @@ fn call(line: &str) -> Option<(&str, &str, &str)> {
     is_good.then_some((name, path, call))
 }
 
-/// What of a file is not known to be on the disk.
+/// The changes of files that are not known to be on the disk.
 #[derive(Default)]
 struct Unsynced {
     /// Files that were written to.
@@ -189,7 +189,7 @@ fn what_is_answered_was_synced_before() {
             continue;
         }
         answers += 1;
-        // Whose answer it is stands in the call.
+        // The call itself names the file that the answer is about.
         let of = found.2.split('"').nth(1).unwrap();
         let is_of_it = |file: &&String| {
             let name = Path::new(file).file_name().unwrap().to_str().unwrap();

@@ -1,4 +1,4 @@
-//! From what was measured to what is drawn.
+//! Charts of the tables of measurements.
 
 use super::draw::{Chart, Corner, Line};
 use super::measure::sustained;
@@ -8,7 +8,7 @@ use super::table::Table;
 use crate::shares::NODES;
 use rota_core::EngineName;
 
-/// What to draw of a table: several drawings have names each.
+/// The drawings of a table: several drawings have names each.
 pub(super) fn charts(figure: Figure, table: &Table) -> Vec<(&'static str, Chart)> {
     let one = match figure {
         Figure::Storage => return storage::charts(table),
@@ -107,7 +107,7 @@ fn points(figure: Figure, series: Series, table: &Table) -> Vec<(f64, f64)> {
 
 fn value(figure: Figure, series: Series, x: f64, table: &Table, row: &[String]) -> Option<f64> {
     match (figure, series) {
-        // What links make possible where all send, and nobody hears itself.
+        // The rate that links make possible where all send, and nobody hears itself.
         (Figure::Throughput, Series::Multicast | Series::Tcp) => {
             Some(table.number(row, "mbps")? * x / (x - 1.0))
         }

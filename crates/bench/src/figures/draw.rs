@@ -21,25 +21,25 @@ const COLORS: [RGBColor; 8] = [
 const FONT: &str = "sans-serif";
 /// Pixels of a dash, and of the gap behind it.
 const DASH: (u32, u32) = (7, 5);
-/// What the axes go beyond the points.
+/// The factor by which the axes go beyond the points.
 const ROOM: f64 = 1.08;
 
 /// A chart with lines.
 #[derive(Clone, Debug, Default)]
 pub struct Chart {
-    /// What stands above it.
+    /// The title above it.
     pub title: String,
-    /// What the axis of x shows, with its unit.
+    /// The quantity on the axis of x, with its unit.
     pub x: &'static str,
-    /// What the axis of y shows, with its unit.
+    /// The quantity on the axis of y, with its unit.
     pub y: &'static str,
     /// The lines, in the order of their names.
     pub lines: Vec<Line>,
     /// The axis of y shows orders of magnitude.
     pub logarithmic: bool,
-    /// The axis of x shows powers of this.
+    /// The axis of x shows powers of this number.
     pub logarithmic_x: Option<f64>,
-    /// Where the names stand.
+    /// The corner with the names.
     pub names: Corner,
     /// Free room above the lines for the names, as a share of what they take.
     pub headroom: f64,
@@ -74,13 +74,13 @@ impl From<Corner> for SeriesLabelPosition {
 pub struct Line {
     /// Its name.
     pub name: String,
-    /// Which of the colours.
+    /// The index of its colour.
     pub color: usize,
     /// It has gaps.
     pub dashed: bool,
     /// Points have dots.
     pub marked: bool,
-    /// Where it goes through: x and y.
+    /// The points that it goes through: x and y.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -88,7 +88,7 @@ impl Chart {
     /// The text of the drawing.
     ///
     /// # Errors
-    /// Nothing to draw, or what the library says.
+    /// Nothing to draw, or an error of the library.
     pub fn svg(&self) -> Result<String, BenchError> {
         let points = self.lines.iter().flat_map(|line| &line.points);
         let (mut least, mut most) = ((f64::MAX, f64::MAX), (f64::MIN, f64::MIN));

@@ -1,4 +1,4 @@
-//! Runs benchmarks, and makes rows of what they say.
+//! Runs benchmarks, and makes rows of their reports.
 
 use super::FiguresOptions;
 use super::plan::{Run, Spec};
@@ -50,15 +50,15 @@ pub(super) const SHARES_COLUMNS: [&str; 14] = [
 /// Share of a load that has to be delivered where the load is not too much.
 const SUSTAINED: f64 = 0.95;
 
-/// What came of one run.
+/// The outcome of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outcome {
     pub row: Vec<String>,
-    /// Why it does not count, if it does not.
+    /// The reason why it does not count, if it does not.
     pub failure: Option<String>,
 }
 
-/// What of a report becomes a row.
+/// The values of a report that become a row.
 #[derive(Clone, Copy, Debug, Default)]
 struct Values {
     mbps: f64,
@@ -115,7 +115,7 @@ fn of_raw(series: Series, options: &RawOptions, report: &RawReport) -> Values {
     let rounds = report.rounds.unwrap_or(0);
     let one_at_a_time = matches!(series, Series::AllAck | Series::Hop);
     Values {
-        // Where all send, no receiver gets its own.
+        // No receiver gets its own messages, where all send.
         mbps: if one_at_a_time {
             rounds as f64 * options.size as f64 * 8e-6 / report.seconds
         } else {

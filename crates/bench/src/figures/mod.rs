@@ -1,7 +1,7 @@
 //! `rota bench figures`: FastCast's figures 5 to 8 and figure 3 of Multi-Ring Paxos, measured here.
 //!
-//! What is compared takes turns, so that a busy minute of the machine hits all of it. Everything that was measured is
-//! written to one table for each figure, and what is drawn is drawn from these tables: again at any time, without
+//! The series of a figure take turns, so that a busy minute of the machine hits all of them. All measurements are
+//! written to one table for each figure, and the drawings are made from these tables: again at any time, without
 //! measuring.
 
 mod charts;
@@ -31,11 +31,11 @@ use table::Table;
 /// Options of `rota bench figures`.
 #[derive(Clone, Debug)]
 pub struct FiguresOptions {
-    /// Where the nodes run. How many there are is said by `nodes`.
+    /// The place where the nodes run; `nodes` has their numbers.
     pub place: Place,
-    /// Which figures.
+    /// The figures.
     pub figures: Vec<Figure>,
-    /// What is compared; nothing: all that the figures have.
+    /// The series that are compared; nothing: all that the figures have.
     pub series: Vec<Series>,
     /// Numbers of nodes in figures 6 and 8; figure 7 has the largest of them.
     pub nodes: Vec<usize>,
@@ -47,13 +47,13 @@ pub struct FiguresOptions {
     pub sizes: Vec<usize>,
     /// Storages in figure 3.
     pub storages: Vec<StorageName>,
-    /// How long each benchmark measures; not in figure 5.
+    /// The time that each benchmark measures; not in figure 5.
     pub duration: Duration,
-    /// How long its load runs before that.
+    /// The time for which its load runs before that.
     pub warm_up: Duration,
-    /// How long requirements stay as they are in figure 5.
+    /// The time for which requirements stay as they are in figure 5.
     pub phase: Duration,
-    /// How often everything is measured.
+    /// The number of times that everything is measured.
     pub rounds: u32,
     /// Goes on with the tables that are there.
     pub append: bool,
@@ -85,8 +85,8 @@ impl Default for FiguresOptions {
 /// Measures the figures and draws them. `progress` is told of each benchmark when it is done.
 ///
 /// # Errors
-/// [`BenchError::Usage`] before anything is measured; later only what makes it impossible to go on. A benchmark that
-/// fails is reported: see [`FiguresReport::failure`].
+/// [`BenchError::Usage`] before anything is measured; later only errors that make it impossible to go on. A benchmark
+/// that fails is reported: see [`FiguresReport::failure`].
 pub fn run_figures(
     options: &FiguresOptions,
     progress: &mut dyn FnMut(&str),
@@ -115,7 +115,7 @@ pub fn run_figures(
     Ok(report)
 }
 
-/// Draws what was measured of a figure. Where that is nothing, the others have their turn all the same.
+/// Draws the measurements of a figure. If it has none, the others have their turn all the same.
 fn finish(
     figure: Figure,
     table: &Table,
@@ -192,7 +192,7 @@ fn csv(folder: &Path, figure: Figure) -> PathBuf {
     folder.join(format!("{}.csv", figure.stem()))
 }
 
-/// A table with nothing in it but how it is measured, or the one that is to be gone on with.
+/// A table with nothing in it but notes on how it is measured, or the one that is to be gone on with.
 fn begin(figure: Figure, options: &FiguresOptions) -> Result<Table, BenchError> {
     let path = csv(&options.output, figure);
     let columns = columns(figure);
@@ -219,7 +219,7 @@ fn columns(figure: Figure) -> Vec<String> {
     columns.map(str::to_owned).collect()
 }
 
-/// How a figure is measured: the command of each benchmark, and the settings of the testbed.
+/// The way in which a figure is measured: the command of each benchmark, and the settings of the testbed.
 fn notes(figure: Figure, options: &FiguresOptions) -> Vec<String> {
     let mut notes = vec![match figure.paper() {
         Paper::FastCast => format!("FastCast figure {figure}: rota bench figures"),
@@ -239,7 +239,7 @@ fn notes(figure: Figure, options: &FiguresOptions) -> Vec<String> {
         series: Vec::new(),
         ..options.clone()
     };
-    // What is compared stands there once, at whichever place of the axis it comes first.
+    // Each series stands there once, at whichever place of the axis it comes first.
     for run in plan::round(figure, &all) {
         let note = format!("{}: {}", run.series, plan::command(figure, &run.spec));
         if !notes.contains(&note) {
@@ -259,7 +259,7 @@ fn lines_round(
 ) -> Result<(), BenchError> {
     let mut over: Vec<Series> = Vec::new();
     for run in plan::round(figure, options) {
-        // Who does not deliver a load will not deliver a larger one.
+        // A series that does not deliver a load will not deliver a larger one.
         if over.contains(&run.series) {
             continue;
         }

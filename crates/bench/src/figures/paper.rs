@@ -1,4 +1,4 @@
-//! Whose figures are measured.
+//! The papers whose figures are measured.
 
 use std::fmt;
 use std::str::FromStr;

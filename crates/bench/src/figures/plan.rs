@@ -1,4 +1,4 @@
-//! Which benchmarks a figure needs, in turns over what is compared.
+//! The benchmarks that a figure needs, in turns over its series.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::options::{
 };
 use crate::raw::NETNS_PAYLOAD;
 
-/// What a node sends where latency is measured without contention (§4.5).
+/// The rate of a node where latency is measured without contention (§4.5).
 const LITTLE: BitRate = BitRate(1_000_000);
 
 /// One benchmark, and where its result belongs.
@@ -192,7 +192,7 @@ fn who(senders: Senders) -> String {
     }
 }
 
-/// Where it runs, as options; defaults are left out.
+/// The place of a run, as options; defaults are left out.
 fn place(place: &Place) -> String {
     let mut text = format!(" --testbed {}", place.testbed);
     if let Some(rate) = place.link_rate {

@@ -1,4 +1,4 @@
-//! What `rota bench figures` says.
+//! The report of `rota bench figures`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ impl FiguresReport {
         });
     }
 
-    /// Why not everything was measured, if it was not.
+    /// The reason why not everything was measured, if it was not.
     pub fn failure(&self) -> Option<&str> {
         let mut failures = self.figures.iter().flat_map(|figure| &figure.failures);
         failures.next().map(String::as_str)

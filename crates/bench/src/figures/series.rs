@@ -1,4 +1,4 @@
-//! What is compared in the figures, and which figures there are.
+//! The figures, and the series that they compare.
 
 use std::fmt;
 use std::str::FromStr;
@@ -34,7 +34,7 @@ impl Figure {
         Self::Storage,
     ];
 
-    /// Whose it is.
+    /// The paper of the figure.
     pub const fn paper(self) -> Paper {
         match self {
             Self::Shares | Self::Throughput | Self::ResponseTime | Self::Latency => Paper::FastCast,
@@ -64,7 +64,7 @@ impl Figure {
         }
     }
 
-    /// What is compared in it; nothing is in the figure of shares, which is FastCast's alone.
+    /// The series that it compares; none in the figure of shares, which is FastCast's alone.
     pub const fn series(self) -> &'static [Series] {
         use Series::{AllAck, Engine, Hop, Multicast, Tcp};
         const FAST: Series = Engine(EngineName::FastCast);

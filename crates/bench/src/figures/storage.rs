@@ -2,7 +2,8 @@
 //! storages, against the size of requests.
 //!
 //! Each proposer has ten requests under way, as many as the paper's has threads, and each request has an instance of
-//! consensus of its own. Other than there, what waits for the disk is written together, also where that is synchronous.
+//! consensus of its own. Other than there, votes that wait for the disk are written together, also where writes are
+//! synchronous.
 
 use super::FiguresOptions;
 use super::charts::{line_points, median};
@@ -93,7 +94,7 @@ fn load(
     })
 }
 
-/// What a report becomes.
+/// The row of a report.
 pub(super) fn row(run: &Run, round: u32, report: &BenchReport) -> Vec<String> {
     let tenths = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
@@ -205,7 +206,7 @@ fn lines(table: &Table, value: impl Fn(&[String]) -> Option<f64>) -> Vec<Line> {
     lines.filter(|line| !line.points.is_empty()).collect()
 }
 
-/// How latencies of the largest requests are spread: medians over rounds of each quantile.
+/// The distribution of the latencies of the largest requests: medians over rounds of each quantile.
 fn distribution(table: &Table) -> Chart {
     let largest = table.largest("size_bytes").to_string();
     let lines = each_line().map(|(series, storage, line)| {

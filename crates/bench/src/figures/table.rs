@@ -1,4 +1,4 @@
-//! What was measured for a figure, as a file of comma-separated values that says where and how.
+//! The measurements for a figure, as a file of comma-separated values that says where and how they were made.
 //!
 //! Lines that begin with `#` come first; then the names of the columns, then one line for each run. Nothing in it has a
 //! comma or needs quotes: names, numbers, `yes` and `no`.
@@ -12,7 +12,7 @@ use crate::error::BenchError;
 /// See the module page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Table {
-    /// How it was measured, and what else there is to say.
+    /// The way in which it was measured, and what else there is to say.
     pub notes: Vec<String>,
     pub columns: Vec<String>,
     pub rows: Vec<Vec<String>>,
@@ -74,8 +74,8 @@ impl Table {
         write().map_err(BenchError::io("cannot write what was measured"))
     }
 
-    /// Goes on with what `before` has, if it was measured in the same way. What is compared with it for the first time
-    /// may come to it.
+    /// Goes on with the rows of `before`, if it was measured in the same way. Series that are compared for the first
+    /// time may come to it.
     pub fn append_to(self, mut before: Self) -> Result<Self, BenchError> {
         let mut at = 0;
         let mut same = before.columns == self.columns;
@@ -120,7 +120,7 @@ impl Table {
     }
 }
 
-/// Of a note that has the command of something that is compared: its name.
+/// The name of a series, of a note that has its command.
 fn command_of(note: &str) -> Option<&str> {
     let (name, command) = note.split_once(": ")?;
     command.starts_with("rota bench --engine ").then_some(name)

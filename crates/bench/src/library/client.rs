@@ -41,7 +41,7 @@ impl Drop for Daemon {
     }
 }
 
-/// What of a daemon's status matters here.
+/// The parts of a daemon's status that matter here.
 #[derive(Debug, Deserialize)]
 struct Status {
     ring: String,
@@ -190,7 +190,7 @@ impl Load {
             }
             self.turn(TRY_NS)?;
         }
-        // What came before does not count.
+        // Earlier configurations do not count.
         self.app.reconfigurations = 0;
         Ok(())
     }

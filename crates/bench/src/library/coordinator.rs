@@ -26,13 +26,13 @@ use crate::raw::TcpBeside;
 use crate::scratch;
 use crate::testbed::Testbed;
 
-/// How long the nodes may take to start and to form a ring.
+/// The time that the nodes may take to start and to form a ring.
 pub(crate) const FORM_PATIENCE: Duration = Duration::from_secs(30);
-/// Between `go` and the start: every node has read it by then.
+/// The time between `go` and the start: every node has read `go` by then.
 pub(crate) const HEAD_START_NS: u64 = 100_000_000;
 /// Personal windows of messages that wait at a sender under full load.
 const BACKLOG_WINDOWS: usize = 2;
-/// What a message takes of a backlog beside its payload, at most, in bytes.
+/// Bytes that a message takes of a backlog beside its payload, at most.
 const MESSAGE_COST: usize = 256;
 /// Silence before each trial of a first message: the ring has long gone idle.
 pub(super) const TRIAL_GAP_NS: u64 = 600_000_000;
@@ -126,7 +126,7 @@ fn check(options: &BenchOptions) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Where acceptors keep their votes: a directory that is gone after the run.
+/// The directory of the acceptors' votes, which is gone after the run.
 fn keep_votes(
     options: &BenchOptions,
     config: &mut NodeConfig,
@@ -155,7 +155,7 @@ fn votes(options: &BenchOptions, storage: VoteStorage) -> PaxosConfig {
     }
 }
 
-/// What senders go by, with FastCast and Ring Paxos.
+/// Sets the capacity that senders go by, with FastCast and Ring Paxos.
 fn share_links(options: &BenchOptions, config: &mut NodeConfig) {
     let rate = options.place.link_rate;
     let mbps = rate.and_then(|rate| u32::try_from(rate.0 / 1_000_000).ok());
@@ -167,7 +167,8 @@ fn share_links(options: &BenchOptions, config: &mut NodeConfig) {
     config.link_yields = matches!(options.shares, LinkShares::Yielding | LinkShares::Estimated);
 }
 
-/// What may wait at a sender: under full load little, and what is to be under way where that is said.
+/// Sizes the backlog of a sender: small under full load, and room for the messages under way where their number is
+/// said.
 fn size_backlog(options: &BenchOptions, nodes: usize, config: &mut NodeConfig) {
     let ring = config.ring_config();
     match options.load {
@@ -233,7 +234,7 @@ pub(crate) fn node_config(
         });
     }
     size_backlog(options, testbed.nodes(), &mut config);
-    // Where they are kept is known when the run begins.
+    // The directory of the votes is known when the run begins.
     config.paxos = config
         .engine
         .has_votes()
@@ -272,7 +273,7 @@ fn task(options: &BenchOptions, config: &NodeConfig, node: usize, nodes: usize) 
     }
 }
 
-/// Which rings there are, and which of them a node delivers and sends to.
+/// The rings, and those that a node delivers and sends to.
 fn rings(options: &BenchOptions, config: &NodeConfig, node: usize) -> RingsTask {
     let ManyRings {
         rings,

@@ -1,4 +1,4 @@
-//! The application of a benchmark node: submits by its plan, measures what is delivered.
+//! The application of a benchmark node: submits by its plan, measures the deliveries.
 //!
 //! Free of coordinated omission: a message's latency counts from when the plan wanted it sent. A ring
 //! that stalls delays its sender too, and those delays are in the figures. In a closed loop ([`Plan::UnderWay`]) there is no
@@ -23,7 +23,7 @@ const PER_CLOCK: u32 = 8;
 /// than this after the last chance to submit.
 const WAKE_GAP_NS: u64 = 200_000;
 
-/// When a node submits.
+/// The times at which a node submits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Plan {
     /// Never.
@@ -49,7 +49,7 @@ pub(super) struct Span {
     pub until: u64,
 }
 
-/// What was counted between two moments, or ever.
+/// Counts between two moments, or of the whole run.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Delivered {
     pub messages: u64,
@@ -100,7 +100,7 @@ pub(super) struct LoadApp {
     pub garbled: u64,
     pub submitted: u64,
     pub refused: Option<SubmitError>,
-    /// How often this node was told that it missed what others have delivered.
+    /// The number of times that this node was told that it missed messages that others have delivered.
     pub missed: u64,
 }
 

@@ -17,14 +17,14 @@ use crate::error::BenchError;
 use crate::hist::Counts;
 use crate::options::{Mode, ServiceName};
 
-/// How long the ring may take to form.
+/// The time that the ring may take to form.
 pub(super) const FORM_NS: u64 = 15_000_000_000;
-/// After the measured time, what is on its way may still arrive.
+/// The time after the measured one in which messages on their way may still arrive.
 pub(super) const DRAIN_NS: u64 = 700_000_000;
-/// How often the coordinator is listened to before the start.
+/// The longest time between two looks for the coordinator's words before the start.
 const LISTEN_NS: u64 = 5_000_000;
 
-/// What a node is told.
+/// The task of a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Task {
     pub node: u16,
@@ -37,31 +37,31 @@ pub(super) struct Task {
     pub duration_ns: u64,
     /// Report every message's latency.
     pub trials: bool,
-    /// With several rings.
+    /// The settings of several rings, if there are several.
     #[serde(default)]
     pub rings: Option<RingsTask>,
 }
 
-/// What a node has measured.
+/// The measurements of a node.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Measured {
     pub delivered: Delivered,
     pub elapsed_ns: u64,
     pub cpu_ns: u64,
-    /// The clients', where there are clients.
+    /// The CPU time of clients, where there are clients.
     #[serde(default)]
     pub client_cpu_ns: u64,
-    /// What the engine and the sockets counted in the measured time.
+    /// The counts of the engine and the sockets in the measured time.
     pub counters: BTreeMap<String, u64>,
     pub reconfigurations: u64,
     pub latencies: Counts,
     pub own_latencies: Counts,
     pub trials: Vec<(u32, u64)>,
     pub order: Order,
-    /// With several rings: that of each.
+    /// With several rings: the order of each.
     #[serde(default)]
     pub orders: BTreeMap<u16, Order>,
-    /// And what was submitted to each.
+    /// With several rings: the number of messages submitted to each.
     #[serde(default)]
     pub submitted_to: BTreeMap<u16, u64>,
     pub submitted_ever: u64,
@@ -74,9 +74,9 @@ pub(super) struct Measured {
 /// A look at everything that grows.
 pub(super) struct Look {
     pub at: u64,
-    /// Of the ring's process, in nanoseconds.
+    /// The CPU time of the ring's process, in nanoseconds.
     pub cpu: u64,
-    /// Of the client's, where there is one.
+    /// The CPU time of the client's process, where there is one.
     pub client_cpu: u64,
     pub delivered: Delivered,
     pub counters: BTreeMap<String, u64>,
@@ -100,7 +100,7 @@ pub(crate) trait Measuring: App {
     /// The configuration with all members has been delivered.
     fn formed(&self) -> bool;
 
-    /// Why it cannot go on.
+    /// The reason why it cannot go on.
     fn refused(&self) -> Option<String>;
 }
 
@@ -151,16 +151,16 @@ fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
 
 /// Something that takes turns until it has measured enough.
 pub(crate) trait Turning {
-    /// Turns once; rests at most for so many nanoseconds.
+    /// Turns once; rests at most for this number of nanoseconds.
     fn turn(&mut self, nanos: u64) -> Result<(), String>;
 
     /// All nodes are there.
     fn formed(&self) -> bool;
 
-    /// Why it cannot go on.
+    /// The reason why it cannot go on.
     fn refused(&self) -> Option<String>;
 
-    /// What it is doing.
+    /// The state that it is in.
     fn state(&mut self) -> String;
 }
 
@@ -253,7 +253,7 @@ pub(super) fn measured(app: LoadApp, before: &Look, after: &Look) -> Measured {
     }
 }
 
-/// What grew between two looks.
+/// The growth between two looks.
 pub(super) fn measured_in(before: &Look, after: &Look) -> Measured {
     let earlier = |name: &str| before.counters.get(name).copied().unwrap_or(0);
     let counters = after.counters.iter();

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A digest is kept after each so many messages.
+/// The number of messages after which the next digest is kept.
 const STRIDE: u64 = 1024;
 
-/// What a node delivered so far and in which order, in two numbers.
+/// The deliveries of a node so far and their order, in two numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digest {
-    /// How many messages it covers.
+    /// The number of messages that it covers.
     pub count: u64,
-    /// Differs where the same number of others came, or the same in another order.
+    /// Differs where the same number of other messages came, or the same messages in another order.
     pub value: u64,
 }
 
@@ -42,12 +42,12 @@ impl Order {
         }
     }
 
-    /// How many messages it covers.
+    /// The number of messages that it covers.
     pub(super) fn count(&self) -> u64 {
         self.digest.count
     }
 
-    /// Where two orders differ: before which message, as far as both go.
+    /// The message before which two orders differ, as far as both go.
     pub(super) fn differs(&self, other: &Self) -> Option<u64> {
         let mut both = self.checkpoints.iter().zip(&other.checkpoints);
         if let Some(at) = both.position(|(a, b)| a != b) {

@@ -1,4 +1,4 @@
-//! What `rota bench` says.
+//! The report of `rota bench`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::hist::{Counts, Latencies, Summary};
 use crate::options::{BenchOptions, Load, Mode};
 use crate::testbed::{Testbed, Values};
 
-/// What engines count of what was sent again.
+/// Counters of packets and values that engines sent again.
 const SENT_AGAIN: [&str; 5] = [
     "retransmissions",
     "fast_packets_resent",
@@ -25,19 +25,19 @@ const SENT_AGAIN: [&str; 5] = [
 /// The result of a run; serialized it is the JSON object of `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct BenchReport {
-    /// Which protocol.
+    /// The engine.
     pub engine: &'static str,
-    /// What the load went through.
+    /// The way that the load took.
     pub mode: &'static str,
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: usize,
-    /// How many of them sent.
+    /// The number of nodes that sent.
     pub senders: usize,
     /// Clean payload of a message.
     pub size_bytes: usize,
     /// The guarantee asked for.
     pub service: &'static str,
-    /// What votes waited for, with engines that have any.
+    /// The step that votes waited for, with engines that have any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storage: Option<&'static str>,
     /// The nodes that vote, if not the default.
@@ -55,28 +55,28 @@ pub struct BenchReport {
     pub complete: bool,
     /// All nodes delivered the same order.
     pub identical: bool,
-    /// Why the run does not count, if it is not complete or not identical: a sentence.
+    /// The reason why the run does not count, if it is not complete or not identical: a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Clean payload delivered, own included, mean over the nodes.
     pub goodput_mbps: f64,
-    /// The same without each node's own.
+    /// The same without each node's own messages.
     pub received_mbps: f64,
     /// Each sender's part of the goodput, as it was delivered to itself.
     pub goodput_mbps_of_each: Vec<f64>,
-    /// From when a message was due until another node delivered it.
+    /// The time from when a message was due until another node delivered it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us: Option<Summary>,
-    /// From when a message was due until its sender delivered it.
+    /// The time from when a message was due until its sender delivered it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_sender_us: Option<Summary>,
     /// The same as `latency_us`, at the node where it is longest on average.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_slowest_us: Option<Summary>,
-    /// After silence: from when a message was due until the last node delivered it.
+    /// After silence: the time from when a message was due until the last node delivered it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_message_us: Option<Summary>,
-    /// What a TCP stream got of the same links, in Mbit/s.
+    /// The rate of a TCP stream over the same links, in Mbit/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp_mbps: Option<f64>,
     /// Packets sent again, by all nodes together.
@@ -103,7 +103,7 @@ pub struct BenchReport {
     pub windows: Option<[u32; 3]>,
     /// Everything the nodes counted in the measured time, summed.
     pub counters: BTreeMap<String, u64>,
-    /// Where it ran.
+    /// The testbed.
     pub testbed: Values,
     /// All of `latency_sender_us`.
     #[serde(skip)]
@@ -212,8 +212,8 @@ fn cpu_percent(result: &Measured) -> f64 {
     100.0 * result.cpu_ns as f64 / result.elapsed_ns.max(1) as f64
 }
 
-/// Latencies at the node that waits longest for others' messages. Where one node sends and messages go round a ring,
-/// it is the last that delivers.
+/// Latencies at the node that waits longest for others' messages: the last that delivers, where one node sends and
+/// messages go round a ring.
 fn slowest(results: &[Measured]) -> Option<Summary> {
     let of_one = |result: &Measured| merged(std::slice::from_ref(result), |r| &r.latencies);
     let all = results.iter().filter_map(of_one);
@@ -266,7 +266,7 @@ impl BenchReport {
 }
 
 impl BenchReport {
-    /// What the engine was told.
+    /// Writes the settings of the engine and of the load.
     fn setting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(storage) = self.storage {
             let numbers: Vec<String> = self.acceptors.iter().map(u16::to_string).collect();

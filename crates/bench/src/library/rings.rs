@@ -18,7 +18,7 @@ use crate::clock::{now_ns, process_cpu_ns};
 use crate::error::BenchError;
 use crate::hist::Latencies;
 
-/// What a node of several rings is told.
+/// The task of a node of several rings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RingsTask {
     pub config: RingsConfig,

@@ -1,15 +1,15 @@
-//! Whether a run did what a ring promises, apart from how fast.
+//! The verdict whether a run kept the promises of a ring, apart from its speed.
 
 use super::node::Measured;
 
-/// What the nodes' deliveries say.
+/// The verdict on the nodes' deliveries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     /// All nodes delivered the same order, as far as each came, and nothing that was not sent.
     pub identical: bool,
     /// All nodes delivered everything that was submitted.
     pub complete: bool,
-    /// What is wrong, if something is: a sentence.
+    /// The first failure, if there is one: a sentence.
     pub failure: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What orders the messages of a benchmark, and where its votes may be.
+//! The engine that orders the messages of a benchmark, and the storages that its votes may have.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use super::{ParseError, StorageName, wrong};
 /// The name of several rings with one order.
 const MULTI_RING: &str = "multi-ring";
 
-/// What orders the messages.
+/// The engine, or the engines, that order the messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
     /// One engine.

@@ -1,4 +1,4 @@
-//! How much is sent.
+//! The load of a benchmark.
 
 use std::str::FromStr;
 
@@ -6,14 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{BitRate, ParseError, Senders, wrong};
 
-/// How much all senders together send.
+/// The load of all senders together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Load {
     /// As much as the ring takes: the backlog is never empty when the token comes.
     Max,
     /// At fixed times, this much clean payload in all; 0 measures the idle ring.
     Fixed(BitRate),
-    /// So many messages under way in all, a closed loop: each sender submits the next when one of its own is delivered to it.
+    /// A number of messages under way in all, a closed loop: each sender submits the next when one of its own is
+    /// delivered to it.
     Outstanding(u32),
 }
 
@@ -34,8 +35,8 @@ impl FromStr for Load {
 }
 
 impl Load {
-    /// How many of `nodes` send, of whom `senders` may: where fewer messages are to be under way than there are senders,
-    /// the others have none.
+    /// The number of `nodes` that send, of which `senders` may: where fewer messages are to be under way than there are
+    /// senders, the others have none.
     pub(crate) fn senders(self, senders: Senders, nodes: usize) -> usize {
         let all = senders.of(nodes);
         match self {

@@ -10,7 +10,7 @@ use rota_core::EngineName;
 use super::{ParseError, wrong};
 
 names! {
-    /// How rings that have little to order keep up with the others.
+    /// The way in which rings that have little to order keep up with the others.
     Leveling: "a leveling" {
         /// Skips when a merge waits.
         Pull = "pull",
@@ -22,7 +22,7 @@ names! {
 }
 
 names! {
-    /// Which rings each node delivers.
+    /// The rings that each node delivers.
     Subscribe: "a subscription" {
         /// All of them.
         All = "all",
@@ -36,15 +36,15 @@ names! {
 /// Several rings, with the engine `multi-ring`.
 #[derive(Clone, Copy, Debug)]
 pub struct ManyRings {
-    /// How many.
+    /// The number of rings.
     pub rings: u16,
-    /// So many of them are sent to, the first ones; all, if nothing is said.
+    /// The number of rings that are sent to, the first ones; all, if nothing is said.
     pub busy: Option<u16>,
-    /// What orders each of them.
+    /// The engine of each ring.
     pub engine: EngineName,
-    /// How all of them keep up; the last one, where nodes have it beside their own, by `horizon` alone.
+    /// The leveling of all rings; where nodes have the last one beside their own, `horizon` is for that ring alone.
     pub leveling: Leveling,
-    /// Which of them each node delivers.
+    /// The rings that each node delivers.
     pub subscribe: Subscribe,
 }
 

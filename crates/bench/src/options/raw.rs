@@ -1,4 +1,4 @@
-//! What is measured without a protocol.
+//! The options of benchmarks without a protocol.
 
 use std::time::Duration;
 
@@ -7,25 +7,26 @@ use super::{BitRate, Pattern, Place, Senders};
 /// Options of `rota bench raw`.
 #[derive(Clone, Debug)]
 pub struct RawOptions {
-    /// Where the nodes run.
+    /// The place where the nodes run.
     pub place: Place,
-    /// What is sent.
+    /// The traffic.
     pub pattern: Pattern,
     /// One TCP stream from node 1 to node 2 instead.
     pub tcp: bool,
     /// Payload of a packet, with `all-ack` and `hop` of a message, or a record's size with `disk`, in bytes.
     pub size: usize,
-    /// What all senders together send with `all-ack` and `hop`; otherwise a message follows when all have the one before.
+    /// The rate of all senders together with `all-ack` and `hop`; otherwise a message follows when all have the one
+    /// before.
     pub rate: Option<BitRate>,
-    /// Who sends; one node by default.
+    /// The nodes that send; one node by default.
     pub senders: Senders,
     /// Packets in one burst; by default what fits 64 KB.
     pub burst: Option<usize>,
     /// Records that are made durable together with `disk`; one by default.
     pub outstanding: Option<u32>,
-    /// How long is measured.
+    /// The length of the measured time.
     pub duration: Duration,
-    /// How long it runs before that.
+    /// The time for which the traffic runs before that.
     pub warm_up: Duration,
     /// Whether the caller wants JSON on the last line.
     pub json: bool,

@@ -1,4 +1,4 @@
-//! What FastCast sends for a message, and no protocol: its sender multicasts it, in datagrams that fit the path, all
+//! FastCast's traffic for a message, and no protocol: its sender multicasts it, in datagrams that fit the path, all
 //! others acknowledge it by a multicast of their own, and the sender takes the time from when the message was due until
 //! the last of them.
 

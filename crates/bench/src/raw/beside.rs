@@ -49,7 +49,7 @@ impl TcpBeside {
         self.cluster.tell_all(line)
     }
 
-    /// What it got, in Mbit/s.
+    /// The rate of the stream, in Mbit/s.
     pub(crate) fn mbps(mut self) -> Result<f64, BenchError> {
         let patience = self.length + Duration::from_secs(10);
         let results: Vec<Measured> = self.cluster.results(patience)?;

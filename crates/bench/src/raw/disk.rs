@@ -1,5 +1,5 @@
-//! Groups of records that each node appends to a file of its own and makes durable: what a disk allows acceptors that
-//! share it.
+//! Groups of records that each node appends to a file of its own and makes durable: the rate that a disk allows
+//! acceptors that share it.
 //!
 //! A node writes a group in one piece, syncs, and goes on with the next one, for as long as it is measured. Its file was
 //! written before, as the segments of an acceptor's log are, so that a sync has only data to make durable; where it ends,
@@ -78,7 +78,7 @@ fn written(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// What writers that share a disk got of it.
+/// The results of writers that share a disk.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DiskTimes {
     /// Records that a writer made durable in a second, mean over the writers.

@@ -1,4 +1,4 @@
-//! What LCR sends for a message, and no protocol: over a ring of TCP links, the message goes from node 1 to the last
+//! LCR's traffic for a message, and no protocol: over a ring of TCP links, the message goes from node 1 to the last
 //! node, and behind it, from the last node on, the word that all have it.
 //!
 //! With N nodes the message takes N − 1 hops. The word comes to node 1, which would deliver now, with hop N, and after
@@ -20,22 +20,22 @@ use crate::error::BenchError;
 use crate::hist::Latencies;
 use crate::socket::LOOKS;
 
-/// Which of the two 8, number of the message 8, when it was due 8. A word is nothing more.
+/// The kind, the number and the due time, 8 bytes each. A word is nothing more.
 pub(super) const HEADER_BYTES: usize = 24;
 /// The longest wait for anything.
 const LOOK_NS: u64 = 50_000_000;
-/// After the measured time, for so long nothing new is sent.
+/// The time after the measured one in which nothing new is sent.
 const DRAIN_NS: u64 = 200_000_000;
-/// What the kernel may keep of what has not left, as for the links of nodes.
+/// Bytes that the kernel may keep before they leave, as for the links of nodes.
 const UNSENT_BYTES: u32 = 256 << 10;
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// What travels.
+/// The kinds of traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
     /// The message itself.
     Message,
-    /// That all have it.
+    /// The word that all have the message.
     Word,
 }
 
@@ -69,7 +69,7 @@ impl Header {
         })
     }
 
-    /// How long it is with what follows, where messages are of `size` bytes.
+    /// The length of a header with all that follows, where messages are of `size` bytes.
     const fn bytes(&self, size: usize) -> usize {
         match self.what {
             What::Message => size,
@@ -78,7 +78,7 @@ impl Header {
     }
 }
 
-/// What a node does with what comes.
+/// The role of a node, by its place in the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Part {
     node: usize,
@@ -100,7 +100,7 @@ impl Part {
         self.node + 1 == self.nodes
     }
 
-    /// What goes on to the next node.
+    /// The kind that goes on to the next node, if one does.
     const fn passes_on(self, what: What) -> Option<What> {
         match what {
             What::Message if self.is_end() => Some(What::Word),
@@ -114,7 +114,7 @@ impl Part {
 struct Links {
     from: TcpStream,
     to: TcpStream,
-    /// What has come and is not whole.
+    /// Bytes that came and are not a whole message or word yet.
     buffer: Vec<u8>,
     filled: usize,
 }
@@ -124,7 +124,7 @@ struct Node<'a> {
     part: Part,
     links: Links,
     message: Vec<u8>,
-    /// When the measured time begins and ends.
+    /// The begin and the end of the measured time.
     span: (u64, u64),
     next: u64,
     /// Number of the message that all do not have yet.
@@ -228,7 +228,7 @@ impl Node<'_> {
         }
     }
 
-    /// After the measured time, what is on its way may still arrive.
+    /// The end of the run: messages on their way may still arrive after the measured time.
     const fn end(&self) -> u64 {
         self.span.1 + DRAIN_NS
     }
@@ -260,7 +260,7 @@ impl Node<'_> {
         }
     }
 
-    /// Takes what came, within this time; `false` if nothing more will.
+    /// Takes the bytes that came, within this time; `false` if nothing more will come.
     fn receive(&mut self, wait_ns: u64) -> Result<bool, BenchError> {
         let Some(count) = self.links.read_within(wait_ns)? else {
             return Ok(true);
@@ -282,7 +282,7 @@ impl Node<'_> {
 
     fn take(&mut self, header: Header) -> Result<(), BenchError> {
         // The time before it is passed on: a node that loses its processor after that would have had it later than the
-        // next one. The rest comes after what others wait for.
+        // next one. The rest comes after the send, as others wait for that.
         let took = now_ns().saturating_sub(header.due_at);
         if let Some(what) = self.part.passes_on(header.what) {
             self.send(Header { what, ..header })?;

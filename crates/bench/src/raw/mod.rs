@@ -1,5 +1,5 @@
-//! `rota bench raw`: the same sockets and offloads, and the same disk, with no protocol. What the machine can do, and
-//! so the yardstick for what Rota makes of it.
+//! `rota bench raw`: the same sockets and offloads, and the same disk, with no protocol. The results are the limits of
+//! the machine, and so the yardstick for Rota.
 
 mod all_ack;
 mod beside;
@@ -35,9 +35,9 @@ const WIRE_HEADERS: f64 = 42.0;
 pub(crate) const NETNS_PAYLOAD: usize = 1472;
 /// Share of a shaped link that paced senders fill.
 const LINK_SHARE: f64 = 0.97;
-/// How long a node may take to come up.
+/// The time that a node may take to come up.
 const START_PATIENCE: Duration = Duration::from_secs(20);
-/// Between `go` and the start: every node has read it by then.
+/// The time between `go` and the start: every node has read `go` by then.
 const HEAD_START_NS: u64 = 50_000_000;
 
 /// Measures what the options ask for.
@@ -186,7 +186,7 @@ fn port(kind: TestbedKind) -> u16 {
     }
 }
 
-/// What each sender may send in a second.
+/// The number of packets that each sender may send in a second.
 fn paced(options: &RawOptions, senders: usize, nodes: usize, burst: usize) -> Option<f64> {
     if one_at_a_time(options) {
         let messages = |rate: BitRate| rate.0 as f64 / 8.0 / options.size as f64;

@@ -1,5 +1,5 @@
-//! Bursts from some nodes to all, without a protocol but without loss: a window over the slowest
-//! receiver, who says now and then how far it is.
+//! Bursts from some nodes to all, without a protocol but without loss: a window over the slowest receiver, which
+//! acknowledges now and then.
 
 use std::thread;
 use std::time::Duration;
@@ -102,7 +102,7 @@ pub(super) fn run(task: &Task, coordinator: &Coordinator) -> Result<Measured, Be
     })
 }
 
-/// What a sender knows of its receivers.
+/// A sender's knowledge of its receivers.
 struct Progress<'a> {
     port: &'a UdpPort,
     /// First packet not yet received, by node; the sender's own never holds it up.
@@ -235,11 +235,11 @@ fn receive(
     }
 }
 
-/// What a receiver tells the senders.
+/// A receiver's acknowledgements to the senders.
 struct Acks<'a> {
     task: &'a Task,
     port: &'a UdpPort,
-    /// How far each sender's packets came, by node.
+    /// By node: the end of each sender's packets that came.
     reached: Vec<u64>,
     wanted: bool,
 }

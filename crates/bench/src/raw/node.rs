@@ -15,16 +15,16 @@ use crate::options::Pattern;
 /// The group of the raw benchmark.
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 77, 0, 1);
 
-/// What a node is told.
+/// The task of a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Task {
-    /// Which node, from 1.
+    /// The number of the node, from 1.
     pub node: usize,
     /// Addresses of all nodes.
     pub addresses: Vec<Ipv4Addr>,
     /// Port of the group; node i listens for unicast at this plus i.
     pub port: u16,
-    /// What to do.
+    /// The work to do.
     pub work: Work,
     /// Nodes 1 to this send.
     pub senders: usize,
@@ -32,7 +32,7 @@ pub(super) struct Task {
     pub size: usize,
     /// Packets of a burst, or of such a message; records of a group.
     pub burst: usize,
-    /// Where files are.
+    /// The directory of files.
     pub directory: Option<PathBuf>,
     /// Whether sockets use segmentation and receive offload.
     pub offload: bool,
@@ -44,7 +44,7 @@ pub(super) struct Task {
     pub duration_ns: u64,
 }
 
-/// What a node does.
+/// The work of a node.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Work {
     /// One of the datagram patterns.
@@ -53,7 +53,7 @@ pub(super) enum Work {
     Tcp,
 }
 
-/// What a node has measured.
+/// The measurements of a node.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Measured {
     /// Packets sent in the measured time.
@@ -95,7 +95,7 @@ impl Task {
         SocketAddrV4::new(GROUP, self.port)
     }
 
-    /// Where a node, from 1, is reached alone.
+    /// The address at which a node, from 1, is reached alone.
     pub(super) fn unicast(&self, node: usize) -> SocketAddrV4 {
         SocketAddrV4::new(self.addresses[node - 1], self.port + node as u16)
     }

@@ -1,4 +1,4 @@
-//! What `rota bench raw` says.
+//! The report of `rota bench raw`.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::hist::{Counts, Latencies, Summary};
 use crate::options::{Pattern, RawOptions};
 use crate::testbed::{Testbed, Values};
 
-/// What hops over a ring of links take, in microseconds.
+/// The times of hops over a ring of links, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct HopTimes {
     /// A hop, mean over all 2(N − 1) on the way of a message and of the word that all have it.
@@ -19,7 +19,7 @@ pub struct HopTimes {
     pub message_hop_us: f64,
     /// A hop of the word, mean over the others.
     pub word_hop_us: f64,
-    /// Until the message's sender has the word, after N hops.
+    /// The time until the message's sender has the word, after N hops.
     pub at_sender_us: Summary,
 }
 
@@ -48,9 +48,9 @@ impl HopTimes {
 pub struct RawReport {
     /// `multicast`, `token`, `all-ack`, `hop`, `disk` or `tcp`.
     pub pattern: &'static str,
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: usize,
-    /// How many of them sent, or wrote.
+    /// The number of nodes that sent, or wrote.
     pub senders: usize,
     /// Bytes of a packet; where all acknowledge, of a message; of a record.
     pub size_bytes: usize,
@@ -68,8 +68,8 @@ pub struct RawReport {
     pub stalls: u64,
     /// CPU time of all nodes for each delivery (for each hop of a token).
     pub cpu_ns_per_delivery: f64,
-    /// CPU time of the kernel's soft-interrupt threads for each delivery, not in the figure above.
-    /// Whatever else runs on this host is in it.
+    /// CPU time of the kernel's soft-interrupt threads for each delivery, not in the figure above. Other work on this
+    /// host is in it, too.
     pub softirqd_ns_per_delivery: f64,
     /// Rotation time of the token, time until all have acknowledged a message, or until the last node of a ring of
     /// links knows that all have it, or until a group of records is durable.
@@ -81,12 +81,12 @@ pub struct RawReport {
     /// Hops over a ring of links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hops: Option<HopTimes>,
-    /// What writers got of a disk.
+    /// The results of writers that share a disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskTimes>,
     /// Length of the measured time.
     pub seconds: f64,
-    /// Where it ran.
+    /// The testbed.
     pub testbed: Values,
 }
 
@@ -145,7 +145,7 @@ impl RawReport {
     }
 }
 
-/// How many send or write.
+/// The number of nodes that send or write.
 fn senders(options: &RawOptions, nodes: usize) -> usize {
     match options.pattern {
         _ if options.tcp => 1,
@@ -156,7 +156,7 @@ fn senders(options: &RawOptions, nodes: usize) -> usize {
 }
 
 impl RawReport {
-    /// How long rounds and hops took.
+    /// Writes the times of rounds and hops.
     fn times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(us) = self.latency_us {
             let rounds = self.rounds.unwrap_or_default();

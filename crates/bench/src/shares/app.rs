@@ -1,4 +1,4 @@
-//! A node of the experiment: sends what its phase says, and adds up what comes from each.
+//! A node of the experiment: sends by its phase, and adds up the deliveries of each node's messages.
 
 use rota_core::contract::{Configuration, ConfigurationKind, Delivery, Service, SubmitError, Time};
 use rota_node::{App, Submitter};
@@ -134,7 +134,7 @@ impl App for SharesApp {
             let payload = &self.payload[..self.next_length as usize];
             match submitter.submit(now, Service::Safe, payload) {
                 Ok(_) => {}
-                // What is not taken is not sent later.
+                // A message that is not taken is not sent later.
                 Err(SubmitError::Full) => self.due = self.due.min(8 * NANOS * 6_000),
                 Err(error) => {
                     self.refused = Some(error);

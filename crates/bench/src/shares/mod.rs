@@ -1,5 +1,5 @@
-//! `rota bench shares`: the experiment of FastCast §4.2 on real links. Four nodes send messages of 1 to 6 kB; what
-//! each wants to send changes four times; what all get is compared with the max-min shares of each moment.
+//! `rota bench shares`: the experiment of FastCast §4.2 on real links. Four nodes send messages of 1 to 6 kB; the rates
+//! that they want change four times; the rates that they get are compared with the max-min shares of each moment.
 
 mod app;
 mod node;
@@ -24,11 +24,11 @@ use crate::options::{BenchOptions, BitRate, Place, ServiceName, Subject};
 use crate::testbed::Testbed;
 use node::{Measured, Task};
 
-/// Who takes part.
+/// The number of nodes that take part.
 pub(crate) const NODES: usize = 4;
-/// What each wants to send in each phase, in thousandths of what a link takes in: a third of a link each, which is a
-/// quarter of what all four links take in; then node 1 less, node 2 less, node 3 more than there is, node 1 more and
-/// node 3 less.
+/// The rate that each node wants in each phase, in thousandths of what a link takes in: a third of a link each, which
+/// is a quarter of what all four links take in; then node 1 less, node 2 less, node 3 more than there is, node 1 more
+/// and node 3 less.
 const LOADS: [[u64; NODES]; 5] = [
     [326, 326, 326, 326],
     [106, 326, 326, 326],
@@ -36,23 +36,23 @@ const LOADS: [[u64; NODES]; 5] = [
     [106, 106, 743, 326],
     [431, 106, 212, 326],
 ];
-/// What is delivered is added up for so long, in nanoseconds.
+/// The length of the slots in which deliveries are added up, in nanoseconds.
 pub(crate) const SLOT_NS: u64 = 100_000_000;
-/// What may wait at a sender, in bytes: what does not fit is not sent later.
+/// Bytes that may wait at a sender: messages that do not fit are not sent later.
 const BACKLOG_BYTES: usize = 1_000_000;
 
 /// Options of `rota bench shares`.
 #[derive(Clone, Debug)]
 pub struct SharesOptions {
-    /// Where the nodes run. Links have a rate; the nodes are four.
+    /// The place where the nodes run. Links have a rate; the nodes are four.
     pub place: Place,
-    /// How long what nodes want stays as it is.
+    /// The time for which the rates that nodes want stay as they are.
     pub phase: Duration,
     /// Whether the caller wants JSON on the last line.
     pub json: bool,
 }
 
-/// What a node wants to send, from when on.
+/// The rate that a node wants to send, from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Phase {
     /// Since the start, in nanoseconds.
@@ -105,7 +105,8 @@ const fn slots(phase_ns: u64) -> usize {
     (LOADS.len() as u64 * phase_ns / SLOT_NS) as usize
 }
 
-/// What of a link is left for payload of messages: a datagram has headers of Ethernet, IP and UDP, and Rota's own.
+/// The part of a link that is left for payload of messages: a datagram has headers of Ethernet, IP and UDP, and Rota's
+/// own.
 const fn clean_of(link: u64, datagram_bytes: usize, frame_bytes: usize) -> u64 {
     link / (datagram_bytes as u64 + 42) * frame_bytes as u64
 }
@@ -118,7 +119,7 @@ fn phases(at: usize, clean: u64, phase_ns: u64) -> Vec<Phase> {
     (0..).zip(&LOADS).map(phase).collect()
 }
 
-/// What each node is to get, in bits per second of payload, while the loads are these.
+/// The rate that each node is to get, in bits per second of payload, while the loads are these.
 fn best(loads: &[u64; NODES], clean: u64) -> [u64; NODES] {
     let wanted = loads.map(|thousandths| clean / 1000 * thousandths);
     std::array::from_fn(|at| max_min(&wanted, at, clean))

@@ -15,7 +15,7 @@ use crate::library::{Above, form, open, turn_until, wait_for_go};
 /// After the end, what is on its way may still arrive.
 const DRAIN_NS: u64 = 300_000_000;
 
-/// What a node is told.
+/// The task of a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Task {
     pub node: u16,
@@ -24,7 +24,7 @@ pub(super) struct Task {
     pub slots: usize,
 }
 
-/// What a node has measured.
+/// The measurements of a node.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Measured {
     /// Bytes of payload of each node that were delivered, slot by slot.

@@ -1,4 +1,4 @@
-//! What came of the experiment.
+//! The results of the experiment.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use crate::testbed::{Testbed, Values};
 /// One phase of the experiment. Rates are of clean payload, in Mbit/s.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PhaseReport {
-    /// What each node wants to send.
+    /// The rate that each node wants to send.
     pub wanted: [f64; NODES],
     /// The max-min share of each.
     pub shares: [f64; NODES],
-    /// What was delivered of each, mean over receivers.
+    /// The delivered rate of each, mean over receivers.
     pub delivered: [f64; NODES],
-    /// By how much what was delivered of all differs from the sum of the shares, in percent.
+    /// The difference of the delivered rate of all from the sum of the shares, in percent.
     pub off_percent: f64,
 }
 
@@ -26,23 +26,23 @@ pub struct PhaseReport {
 pub struct SharesReport {
     /// Always `fastcast`.
     pub engine: &'static str,
-    /// Where it ran.
+    /// The testbed.
     pub testbed: Values,
-    /// What a link takes in of clean payload, in Mbit/s.
+    /// The clean payload that a link takes in, in Mbit/s.
     pub link_payload_mbps: f64,
     /// The phases.
     pub phases: Vec<PhaseReport>,
     /// Increases of bandwidth that came into force, of all nodes.
     pub increases: u64,
-    /// How long they took on average, in milliseconds.
+    /// The time that they took on average, in milliseconds.
     pub increase_ms: f64,
-    /// How many took longer than 10 ms.
+    /// The number of increases that took longer than 10 ms.
     pub slow_increases: u64,
     /// Share of packets that were sent again, in percent.
     pub resent_percent: f64,
-    /// What was delivered of each node in each tenth of a second, in Mbit/s, mean over receivers.
+    /// The delivered rate of each node in each tenth of a second, in Mbit/s, mean over receivers.
     pub slots: Vec<[f64; NODES]>,
-    /// Why the run does not count: the throughput of a phase is not within 10 % of the sum of the shares.
+    /// The reason why the run does not count: the throughput of a phase is not within 10 % of the sum of the shares.
     #[serde(skip)]
     pub failure: Option<String>,
 }
@@ -86,7 +86,7 @@ fn failure(phases: &[PhaseReport]) -> Option<String> {
     ))
 }
 
-/// What was delivered of each in each slot: Mbit/s, mean over receivers.
+/// The delivered rate of each node in each slot: Mbit/s, mean over receivers.
 fn slots(results: &[Measured]) -> Vec<[f64; NODES]> {
     let count = results.iter().map(|result| result.slots.len()).min();
     let mbps = |bytes: u64| bytes as f64 * 8e3 / SLOT_NS as f64 / results.len() as f64;

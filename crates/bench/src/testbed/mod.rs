@@ -1,4 +1,4 @@
-//! Where nodes run: on loopback, or in network namespaces joined by a bridge with shaped links.
+//! The places where nodes run: on loopback, or in network namespaces joined by a bridge with shaped links.
 
 mod cleanup;
 mod links;
@@ -38,12 +38,12 @@ pub struct Values {
     pub mtu: u32,
     /// Whether super-packets cross the links.
     pub offload: Offload,
-    /// Which CPUs the nodes may use.
+    /// The CPUs that the nodes may use.
     pub pin: Pin,
 }
 
 impl Values {
-    /// What a place has that is built as the options ask for.
+    /// The values of a place that is built as the options ask for.
     pub const fn of(place: &Place) -> Self {
         let is_netns = matches!(place.testbed, TestbedKind::Netns);
         let limited = is_netns && place.link_rate.is_some();
@@ -146,7 +146,7 @@ impl Testbed {
         })
     }
 
-    /// How many nodes it has room for.
+    /// The number of nodes that it has room for.
     pub fn nodes(&self) -> usize {
         self.nodes
     }

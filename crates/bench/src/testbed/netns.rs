@@ -21,7 +21,7 @@ static BEDS: AtomicU32 = AtomicU32::new(0);
 /// Namespaces that exist until this is dropped.
 #[derive(Debug)]
 pub(super) struct Namespaces {
-    /// What their names begin with: a process may have several test beds.
+    /// The beginning of their names: a process may have several test beds.
     prefix: String,
     names: Vec<String>,
 }

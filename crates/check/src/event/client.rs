@@ -1,29 +1,29 @@
-//! What clients of a process saw of their groups.
+//! The events of the clients of a process and of their groups.
 //!
 //! A client is a connection, named by its private group (`#name#daemon`). Its events are written by the
 //! process it is connected to, in the order in which it is given them: a message or a view that waits
 //! for a slow client has its place in its stream already. Views are written whether or not the client
 //! takes membership messages.
 //!
-//! A connection ends with [`ClientSaw::Disconnect`] or with its process. What comes after it under the
-//! same name is another connection, a member of nothing. A client that was made to skip something counts
-//! as disconnected and joined again: `Disconnect`, and then the views that take it in again. Over engines with primary
-//! views alone it stays the same, and `Excluded` and `Included` stand where it may have missed something.
+//! A connection ends with [`ClientSaw::Disconnect`] or with its process. A later event under the same name is of
+//! another connection, a member of nothing. A client that was made to skip events counts as disconnected and joined
+//! again: `Disconnect`, and then the views that take it in again. Over engines with primary views alone it stays the
+//! same, and `Excluded` and `Included` stand where it may have missed something.
 
 use rota_core::contract::{ConfigurationKind, MessageId, RingId, Service};
 
 use super::regular_of;
 
-/// Something that a client saw or did.
+/// An event of a client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClientEvent {
-    /// Which client, by its private group.
+    /// The client, by its private group.
     pub client: String,
-    /// What.
+    /// The event.
     pub saw: ClientSaw,
 }
 
-/// What a client saw or did.
+/// The kinds of events that a client saw or caused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClientSaw {
     /// Its request to join a group was accepted.
@@ -36,27 +36,27 @@ pub enum ClientSaw {
     Send {
         /// The message.
         post: Post,
-        /// Whether the sender wants no copy of its own.
+        /// True if the sender wants no copy of its own.
         discard: bool,
     },
-    /// A message was given to it: once, if it is a member of several of the groups.
+    /// A message was given to it, once even if the client is a member of several of the groups.
     Deliver(Post),
     /// A view of a group that it is a member of.
     View(GroupView),
-    /// Until the next view, what is delivered is promised of those only who stay with it.
+    /// Until the next view, deliveries are promised only of the members that stay with this client.
     Transition {
         /// The group.
         group: String,
         /// The view that ends.
         gid: Gid,
     },
-    /// It is no member of the group any more, as it asked.
+    /// The client is no member of the group any more, as it asked.
     SelfLeave(String),
-    /// Its process is in no view of processes: until the next of these it is given nothing.
+    /// Its process is in no view of processes: the client is given nothing until the process is in one again.
     Excluded,
     /// Its process is in a view again.
     Included {
-        /// It has missed what was delivered meanwhile.
+        /// The client has missed the messages that were delivered meanwhile.
         missed: bool,
     },
 }
@@ -64,10 +64,10 @@ pub enum ClientSaw {
 /// A message of a client to groups.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Post {
-    /// Which message: clients' messages are numbered by the process of their sender, on their own or as
-    /// the messages that carry them, if each carries one.
+    /// The name of the message: clients' messages are numbered by the process of their sender, on their own or as the
+    /// messages that carry them, if each carries one.
     pub message: MessageId,
-    /// To which groups, private ones included.
+    /// The groups that it is for, private ones included.
     pub groups: Vec<String>,
     /// The guarantee it asks for.
     pub service: Service,
@@ -82,7 +82,7 @@ pub struct Post {
 pub struct Gid {
     /// The configuration of processes in which the view was made.
     pub conf: ConfigurationKind,
-    /// Counts the group's views there.
+    /// The number of the view among the group's views there.
     pub index: u64,
 }
 
@@ -108,7 +108,7 @@ impl Ord for Gid {
     }
 }
 
-/// Why a group has another view.
+/// The cause of another view of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Cause {
     /// A client joined: the one set holds it.
@@ -117,13 +117,13 @@ pub enum Cause {
     Leave,
     /// A client is gone: the one set holds it.
     Disconnect,
-    /// The configuration of processes changed: the sets are those of members who come together from one
-    /// view, and together they are all members.
+    /// The configuration of processes changed: each set has members that come together from one view, and together the
+    /// sets have all members.
     Network,
 }
 
 impl Cause {
-    /// As traces name it.
+    /// The name in traces.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Join => "join",
@@ -134,14 +134,14 @@ impl Cause {
     }
 }
 
-/// Who is in a group.
+/// The members of a group.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GroupView {
-    /// Which group.
+    /// The group.
     pub group: String,
-    /// Which of its views.
+    /// The name of the view.
     pub gid: Gid,
-    /// Why it differs from the one before.
+    /// The cause of the view.
     pub cause: Cause,
     /// Its members, in the same order everywhere.
     pub members: Vec<String>,

@@ -1,4 +1,4 @@
-//! What a process saw: the lines of a trace, typed.
+//! The events of a process: the lines of a trace, typed.
 
 mod client;
 mod told;
@@ -8,18 +8,18 @@ use rota_core::contract::{ConfigurationKind, MessageId, Process, RingId, Service
 pub use client::{Cause, ClientEvent, ClientSaw, Gid, GroupView, Post};
 pub use told::Naming;
 
-/// Something that one process saw, or the harness did to it.
+/// An event that one process saw, or that the harness caused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// When, in nanoseconds of a clock that all processes of a simulation share and real ones do not.
+    /// The time, in nanoseconds of a clock that all processes of a simulation share and real ones do not.
     pub time: Time,
-    /// Which process; a restarted node is a new one.
+    /// The process; a restarted node is a new one.
     pub process: Process,
-    /// What.
+    /// The kind of the event.
     pub kind: EventKind,
 }
 
-/// What was seen.
+/// The kinds of events.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EventKind {
     /// The process starts.
@@ -30,7 +30,7 @@ pub enum EventKind {
     Send(Sent),
     /// A message got its place in the order of a ring.
     Originated(Placed),
-    /// A message was accepted for broadcast, and has no place yet: others number it. Engines with one order
+    /// A message was accepted for broadcast, and has no place yet: other processes number it. Engines with one order
     /// over primary views say so instead of [`EventKind::Originated`].
     Broadcast(Sent),
     /// A message was delivered.
@@ -39,9 +39,9 @@ pub enum EventKind {
     Primary(RingId),
     /// The process is in no primary configuration, and its ring is this one.
     Excluded(RingId),
-    /// The process gets nothing of what stands before a position.
+    /// The process never gets the messages before a position.
     Missed {
-        /// This position.
+        /// The position.
         upto: u64,
         /// Its own messages up to this counter are in the order.
         own: u64,
@@ -66,7 +66,7 @@ pub struct Conf {
 /// A message, accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sent {
-    /// Which message.
+    /// The name of the message.
     pub message: MessageId,
     /// The guarantee it asks for.
     pub service: Service,
@@ -77,7 +77,7 @@ pub struct Sent {
 /// A message at a place in the order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Placed {
-    /// Which message.
+    /// The name of the message.
     pub message: MessageId,
     /// The configuration that was current.
     pub conf: ConfigurationKind,
@@ -89,7 +89,7 @@ pub struct Placed {
     pub hash: u64,
 }
 
-/// The configuration of a process that knows of none: what was named last it has missed.
+/// The configuration of a process that knows of none: it has missed the one that was named last.
 pub const fn nowhere(process: Process) -> ConfigurationKind {
     ConfigurationKind::Regular(RingId {
         ring_seq: 0,

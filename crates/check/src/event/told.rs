@@ -1,11 +1,11 @@
-//! What the groups of a daemon tell its clients, as traces say it.
+//! The events of a daemon's groups for its clients, in the form of traces.
 
 use rota_core::contract::{ConfigurationKind, MessageId, NodeId, Service};
 use rota_core::groups::{self, ClientName, Destination, Member, View, ViewId};
 
 use super::{Cause, Gid, GroupView, Post};
 
-/// How a client is called in a trace: by its private group, which needs the name of its daemon.
+/// Gives the name of a client in a trace: its private group, which needs the name of its daemon.
 pub type Naming<'a> = &'a mut dyn FnMut(ClientName, NodeId) -> String;
 
 impl From<ViewId> for Gid {

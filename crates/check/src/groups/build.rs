@@ -1,4 +1,4 @@
-//! Finds the stays, in one pass over what clients saw.
+//! Finds the stays of clients, in one pass over their events.
 
 use rustc_hash::FxHashMap;
 
@@ -7,7 +7,7 @@ use crate::trace::Trace;
 use crate::trace::clients::{Connection, Post, Saw};
 
 impl<'a> Groups<'a> {
-    /// `alive` tells of a process, by its number, whether it is known to be alive at the end.
+    /// The stays of a trace; `alive` says of a process, by its number, whether it is known to be alive at the end.
     pub fn new(trace: &'a Trace, alive: impl Fn(u32) -> bool) -> Self {
         let clients = trace.clients();
         let connections = &clients.connections;
@@ -47,7 +47,7 @@ impl<'a> Groups<'a> {
     }
 
     fn find_stays(&mut self, number: u32, connection: &Connection) {
-        // By group: the stay that is not over.
+        // The stay of each group that is not over.
         let mut open: FxHashMap<u32, u32> = FxHashMap::default();
         for saw in &connection.saw {
             match *saw {

@@ -1,8 +1,8 @@
-//! What clients saw, looked at as the properties of groups do.
+//! The events of clients, in the terms of the properties of groups.
 //!
-//! A client's *stay* is its time in one view of a group: from the view to the next one, to its leave,
-//! or to the end of what is known of it. A stay is *failed* when the client disconnected in it, or its
-//! process is not known to be alive at the end: then nothing is known about what it would have seen.
+//! A client's *stay* is its time in one view of a group: from the view to the next one, to its leave, or to its last
+//! event. A stay is *failed* when the client disconnected in it, or its process is not known to be alive at the end:
+//! then nothing is known about what it would have seen.
 
 mod build;
 pub(crate) mod sets;
@@ -15,14 +15,14 @@ use crate::name::Name;
 use crate::trace::Trace;
 use crate::trace::clients::{Clients, Connection, GroupView, Post};
 
-/// How a stay ends.
+/// The end of a stay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ends {
-    /// With this view.
+    /// The next view of the group.
     Next(u32),
-    /// With the client's leave.
+    /// The client's leave.
     SelfLeave,
-    /// With what is known of the client.
+    /// The last event of the client.
     Open,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Sent {
     pub discard: bool,
 }
 
-/// See the module.
+/// All clients of a trace, in the terms of the module.
 #[derive(Clone, Debug)]
 pub(crate) struct Groups<'a> {
     trace: &'a Trace,
@@ -64,7 +64,7 @@ pub(crate) struct Groups<'a> {
     pub stays: Vec<Stay>,
     /// By view: the stays in it.
     pub stays_in: Vec<Vec<u32>>,
-    /// By message.
+    /// The origin of each message, if a client sent it.
     pub sent: Vec<Option<Sent>>,
     /// By connection: not disconnected, and its process is alive at the end, and not excluded.
     pub live: Vec<bool>,

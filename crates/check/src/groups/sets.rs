@@ -1,8 +1,8 @@
-//! What the sets of a view have to be, whatever came before.
+//! The rules for the sets of a view, whatever came before.
 
 use crate::event::Cause;
 
-/// What is wrong with the sets of a view, as the end of a sentence.
+/// The mistake in the sets of a view, as the end of a sentence.
 pub(crate) fn wrong_sets<N: Ord + Clone>(
     cause: Cause,
     members: &[N],

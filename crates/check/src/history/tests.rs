@@ -1,4 +1,4 @@
-//! Histories that are right, and such as are not.
+//! Histories that are right, and others that are not.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Each thing that cannot be is found, and nothing else.
+//! Each contradiction is found, and nothing else.
 
 use super::*;
 

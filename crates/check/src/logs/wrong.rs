@@ -1,33 +1,33 @@
-//! What cannot be.
+//! The contradictions that a check of shared logs finds.
 
 use std::fmt;
 
 use super::At;
 
-/// What cannot be. Steps are named by their places in the history.
+/// A contradiction. Steps are named by their places in the history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Wrong {
     /// A value is in the logs twice.
     Twice(String, At, At),
-    /// An acknowledged value is not where it was said to be.
+    /// An acknowledged value is not where the answer said.
     Lost(usize, String, At),
     /// A value that was refused is there.
     Refused(usize, String, At),
-    /// Of what was appended at once a part is there.
+    /// A part of the values that were appended at once is there.
     Part(usize, String),
-    /// This is there, and was never asked for.
+    /// A value is there that was never asked for.
     Invented(String, At),
-    /// Of two appends to a log the second was asked for when the first had been told, and stands before it.
+    /// Of two appends to a log the second was asked for after the answer about the first, and stands before it.
     Order(usize, usize, String),
-    /// A reader was told something else than what is there.
+    /// A reader was told another value than is there.
     Read(usize, At, String),
-    /// A reader was not told of what is there, and had been acknowledged before it asked.
+    /// A reader was not told of an entry that had been acknowledged before it asked.
     Stale(usize, usize, At),
-    /// What is told of several logs has not the order of their places, or one of them has a gap.
+    /// Entries of several logs were not told in the order of their places, or one log has a gap.
     Merged(usize, At),
     /// Two readers were told different places of an entry.
     Place(usize, At),
-    /// It is told before it was asked for.
+    /// The answer comes before the question.
     Time(usize),
 }
 

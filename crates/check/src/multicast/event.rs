@@ -1,4 +1,4 @@
-//! What processes of several rings saw: the lines of their traces.
+//! The events of processes of several rings: the lines of their traces.
 
 use std::collections::BTreeMap;
 
@@ -14,26 +14,26 @@ pub type Round = u64;
 /// A line of a trace.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Line {
-    /// Nanoseconds. Comparable between nodes in a simulation only.
+    /// The time in nanoseconds. Comparable between nodes in a simulation only.
     pub t: u64,
-    /// Which node.
+    /// The node.
     #[serde(default)]
     pub node: u16,
-    /// Which life of it.
+    /// Its life.
     #[serde(default)]
     pub inc: u64,
-    /// What it saw.
+    /// The event.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// What was seen. Lines of other layers are [`Event::Other`].
+/// The kinds of events. Lines of other layers are [`Event::Other`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "ev", rename_all = "lowercase")]
 pub enum Event {
     /// A ring is founded, or heard of.
     Genesis {
-        /// Which.
+        /// The ring.
         ring: Ring,
         /// Its rank.
         rank: u32,
@@ -44,119 +44,119 @@ pub enum Event {
         /// Its foundation.
         founded: u64,
     },
-    /// Who the replicas of a partition are, at the beginning and at each ordered change.
+    /// The replicas of a partition, at the beginning and at each ordered change.
     Replicas {
-        /// Which partition.
+        /// The partition.
         part: String,
         /// Their stores.
         replicas: Vec<u64>,
-        /// So many of them have to have a checkpoint before a ring is trimmed,
+        /// The number of them that have to have a checkpoint before a ring is trimmed.
         q_t: usize,
-        /// and so many are asked by one that recovers.
+        /// The number of them that a recovering replica asks.
         q_r: usize,
     },
     /// A learner subscribes to a ring, from a round on.
     Sub {
-        /// Of which partition.
+        /// The partition.
         part: String,
-        /// To which ring.
+        /// The ring.
         ring: Ring,
-        /// From which round on.
+        /// The first round that it delivers.
         from: Round,
     },
-    /// A learner leaves a ring: the first round of which it delivers nothing.
+    /// A learner leaves a ring.
     Unsub {
-        /// Of which partition.
+        /// The partition.
         part: String,
-        /// Which ring.
+        /// The ring.
         ring: Ring,
-        /// From which round on.
+        /// The first round that it does not deliver.
         from: Round,
     },
     /// The application's message was accepted.
     Send {
-        /// Which.
+        /// The message.
         msg: String,
-        /// For these partitions.
+        /// The partitions that it is for.
         #[serde(default)]
         to: Vec<String>,
-        /// Of its payload.
+        /// The hash of its payload.
         hash: String,
     },
     /// A message was handed to the application.
     Deliver(Delivered),
-    /// Everything of a ring before an instance was delivered to this learner, or is nothing to it.
+    /// All instances of a ring before one were delivered to this learner, or carry nothing for it.
     Passed {
-        /// Of which partition.
+        /// The partition.
         part: String,
-        /// Which ring.
+        /// The ring.
         ring: Ring,
-        /// Before this.
+        /// The first instance that is not passed.
         next: Instance,
     },
-    /// It was decided that these instances carry nothing.
+    /// A decision that these instances carry nothing.
     Skip {
-        /// Of which ring.
+        /// The ring.
         ring: Ring,
-        /// From this one on,
+        /// The first of the instances.
         from: Instance,
-        /// up to this one.
+        /// The instance behind the last of them.
         next: Instance,
     },
     /// A learner waits for a ring.
     Need {
-        /// Which.
+        /// The ring.
         ring: Ring,
-        /// Up to the end of this round.
+        /// The round up to whose end it waits.
         round: Round,
     },
     /// A checkpoint is durable.
     Checkpoint {
-        /// Of which partition.
+        /// The partition.
         part: String,
-        /// In which store.
+        /// The store.
         store: u64,
-        /// At which point.
+        /// The point.
         point: Point,
-        /// Of the state there.
+        /// The digest of the state there.
         digest: String,
     },
-    /// What the state is at a point that all replicas have agreed on.
+    /// The state at a point that all replicas have agreed on.
     Digest {
-        /// Of which partition.
+        /// The partition.
         part: String,
-        /// At which point.
+        /// The point.
         point: Point,
-        /// Of the state there.
+        /// The digest of the state there.
         digest: String,
     },
-    /// That a store has a checkpoint was ordered, and delivered here.
+    /// A mark was ordered, and delivered here: a store has a checkpoint.
     Mark {
-        /// Of which partition.
+        /// The partition.
         part: String,
-        /// Which store.
+        /// The store.
         store: u64,
-        /// In which ring.
+        /// The ring.
         ring: Ring,
-        /// What is before this it does not need any more.
+        /// The instance before which the store needs nothing any more.
         next: Instance,
     },
     /// An acceptor forgets.
     Trim {
-        /// Of which ring.
+        /// The ring.
         ring: Ring,
-        /// What is before this.
+        /// The instance below which it forgets.
         below: Instance,
     },
     /// A learner goes on from a checkpoint.
     Install {
-        /// Of which partition.
+        /// The partition.
         part: String,
-        /// From which point.
+        /// The point.
         point: Point,
-        /// Of the state there.
+        /// The digest of the state there.
         digest: String,
-        /// `local`, or `peer`.
+        /// The source of the checkpoint: `local`, or `peer`.
         source: String,
     },
     /// The process starts.
@@ -165,9 +165,9 @@ pub enum Event {
     Crash,
     /// The process left of its own will.
     Leave,
-    /// Nothing more is to happen: whoever lives has got all that it is to get.
+    /// Nothing more is to happen: the living processes have got all that they are to get.
     Quiesce,
-    /// Of another layer.
+    /// An event of another layer.
     #[serde(other)]
     Other,
 }
@@ -175,34 +175,34 @@ pub enum Event {
 /// A delivery.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Delivered {
-    /// Which message.
+    /// The message.
     pub msg: String,
-    /// To which partition.
+    /// The partition that it was delivered to.
     pub part: String,
-    /// By which ring.
+    /// The ring that it came by.
     pub ring: Ring,
-    /// Of which foundation.
+    /// The foundation of the ring.
     pub founded: u64,
-    /// In which instance; of a message that was cut, that of its last part.
+    /// The instance; of a message that was cut, that of its last part.
     pub inst: Instance,
-    /// Which of the instance's messages.
+    /// The index among the instance's messages.
     pub idx: u32,
     /// The round of that instance.
     pub round: Round,
     /// The instance of its first part.
     pub first: Instance,
-    /// Of its payload.
+    /// The hash of its payload.
     pub hash: String,
 }
 
 /// A point of a partition.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Point {
-    /// The round of what is next.
+    /// The round of the next instance.
     pub round: Round,
     /// The ring whose turn it is.
     pub turn: Ring,
-    /// So many of its instances of this round are before the point.
+    /// The number of instances of that ring in this round that are before the point.
     pub used: u64,
     /// By ring: the first instance that is not before it.
     #[serde(deserialize_with = "by_ring")]
@@ -213,7 +213,7 @@ pub struct Point {
     /// By ring: its foundation.
     #[serde(deserialize_with = "by_ring")]
     pub founded: BTreeMap<Ring, u64>,
-    /// It lies inside a message that was cut.
+    /// The point lies inside a message that was cut.
     pub open: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Traces, by life of a learner.
+//! The lives of learners, from traces.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{Messages, MulticastCounters, Sent};
 /// A process: node and life.
 pub type Who = (u16, u64);
 
-/// What a ring is founded with.
+/// The numbers that a ring is founded with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Founded {
     /// Its rank in a round.
@@ -17,7 +17,7 @@ pub struct Founded {
     pub m: u64,
     /// The round of its first instance.
     pub origin: Round,
-    /// Which foundation.
+    /// The number of the foundation.
     pub founded: u64,
 }
 
@@ -27,7 +27,7 @@ impl Founded {
         self.origin + (instance - 1) / self.m
     }
 
-    /// Where an instance stands: round, rank, instance.
+    /// The place of an instance: round, rank, instance.
     pub const fn place(&self, instance: Instance) -> Place {
         (self.round(instance), self.rank, instance, 0)
     }
@@ -39,19 +39,19 @@ pub type Place = (Round, u32, Instance, u32);
 /// One life of a learner of a partition.
 #[derive(Clone, Debug, Default)]
 pub struct Life {
-    /// Whose.
+    /// The process.
     pub who: Who,
-    /// Of which partition.
+    /// The partition.
     pub part: String,
-    /// Where it went on from, if it did not begin at the beginning.
+    /// The point that it went on from, if it did not begin at the beginning.
     pub installed: Option<Point>,
-    /// By ring: from which round on, and up to which.
+    /// The rings, each with its first round, and the first round without it.
     pub rings: Vec<(Ring, Round, Option<Round>)>,
-    /// What it delivered, in order.
+    /// The deliveries, in order.
     pub delivered: Vec<Delivered>,
-    /// By ring: what is before was delivered, or is nothing to it.
+    /// By ring: the instance before which all were delivered, or carry nothing for it.
     pub passed: BTreeMap<Ring, Instance>,
-    /// It lives at the end.
+    /// The process lives at the end.
     pub lives: bool,
 }
 
@@ -64,21 +64,21 @@ impl Life {
         })
     }
 
-    /// The first instance of a ring that it was to deliver itself.
+    /// The first instance of a ring that the life was to deliver itself.
     pub fn begins(&self, ring: Ring) -> Instance {
         let installed = self.installed.as_ref();
         let next = installed.and_then(|point| point.next.get(&ring).copied());
         next.unwrap_or(1)
     }
 
-    /// What it is called in details.
+    /// The name in details.
     pub fn name(&self) -> String {
         let (node, life) = self.who;
         format!("node {node}.{life}, of {}", self.part)
     }
 }
 
-/// All of them.
+/// All lives of a run, and what they have in common.
 #[derive(Clone, Debug, Default)]
 pub struct Lives {
     pub founded: BTreeMap<Ring, Founded>,
@@ -90,7 +90,7 @@ pub struct Lives {
     pub lives: Vec<Life>,
     /// Instances that were decided to carry nothing.
     pub skips: Vec<(Ring, Instance, Instance)>,
-    /// Nothing more is to happen.
+    /// The run is at rest: nothing more is to happen.
     pub is_at_rest: bool,
     pub counters: MulticastCounters,
 }
@@ -201,21 +201,21 @@ impl Lives {
         }
     }
 
-    /// Where something was delivered, by what its ring was founded with; `None` if nobody says of that.
+    /// The place of a delivery, by the numbers that its ring was founded with; `None` if no line tells them.
     pub fn place(&self, delivered: &Delivered) -> Option<Place> {
         let founded = self.founded.get(&delivered.ring)?;
         let (round, rank, instance, _) = founded.place(delivered.inst.max(1));
         Some((round, rank, instance, delivered.idx))
     }
 
-    /// Whether a message is for a partition: where nobody says for whom it is, for all.
+    /// Whether a message is for a partition: a message whose partitions no line tells is for all.
     pub fn is_for(&self, message: &str, part: &str) -> bool {
         let sent = self.messages.get(message);
         sent.is_none_or(|sent| sent.to.is_empty() || sent.to.iter().any(|to| to == part))
     }
 }
 
-/// The partition of which a line says something of a learner.
+/// The partition of the learner that a line is about.
 fn part_of(event: &Event) -> Option<&str> {
     match event {
         Event::Sub { part, .. }

@@ -1,20 +1,20 @@
-//! Atomic multicast over several rings: what has to hold of the traces of all that take part.
+//! Atomic multicast over several rings: the properties of the traces of all processes that take part.
 //!
 //! | name | what |
 //! |---|---|
 //! | AM-I | a message is delivered at most once in a life, with the payload with which it was sent |
 //! | AM-P | of one foundation, a place has one message, and a message one place |
 //! | AM-M | deliveries of a life ascend in the order of rounds, ranks and instances |
-//! | AM-C | between where it began and its last delivery a life leaves out nothing that anybody delivered and that was for it |
-//! | AM-O | no two lives contradict each other, whatever rounds say |
-//! | AM-S | replicas of a partition agree from which round on it has a ring |
+//! | AM-C | from its beginning to its last delivery a life leaves out nothing for it that any life delivered |
+//! | AM-O | no two lives contradict each other, without regard to rounds |
+//! | AM-S | replicas of a partition agree in which rounds it has a ring |
 //! | AM-D | replicas of a partition that are at one point have the same state |
 //! | AM-R | behind a checkpoint that was installed nothing from before it is delivered |
-//! | AM-T | what is trimmed enough replicas of each partition have checkpoints behind |
-//! | AM-A | at rest, what anybody delivered all that live and should have delivered |
-//! | AM-V | at rest, what those that live have sent is delivered |
+//! | AM-T | enough replicas of each partition have checkpoints behind what is trimmed |
+//! | AM-A | at rest, each living life has delivered all that any life delivered and that was for it |
+//! | AM-V | at rest, the messages of living processes are delivered |
 //!
-//! Rounds are computed here from what rings are founded with, and not taken from whoever delivered.
+//! Rounds are computed here from the foundations of rings, and not taken from the deliveries.
 
 mod event;
 mod life;
@@ -33,18 +33,18 @@ pub use read::read;
 use crate::report::{Findings, Verdict, Violation};
 use life::{Lives, Who};
 
-/// What was found.
+/// The result of a check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MulticastReport {
-    /// One for each property.
+    /// The verdicts, one for each property.
     pub verdicts: Vec<Verdict>,
     /// The first violations of each.
     pub violations: Vec<Violation>,
-    /// How much happened.
+    /// The amount of what happened.
     pub counters: MulticastCounters,
 }
 
-/// How much happened.
+/// The amount of what happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct MulticastCounters {
     /// Rings.
@@ -53,9 +53,9 @@ pub struct MulticastCounters {
     pub learners: u64,
     /// Deliveries.
     pub deliveries: u64,
-    /// Checkpoints that were installed, of the learner's own,
+    /// Installed checkpoints of the learner's own.
     pub installed_local: u64,
-    /// and of peers.
+    /// Installed checkpoints of peers.
     pub installed_remote: u64,
     /// Changes of subscriptions, beside those at the beginning.
     pub changes: u64,
@@ -96,7 +96,7 @@ pub fn check_multicast(lines: &[Line]) -> MulticastReport {
     report
 }
 
-/// What a message was sent with.
+/// The origin, the partitions and the hash of a message that was sent.
 #[derive(Clone, Debug)]
 struct Sent {
     by: Who,

@@ -40,7 +40,7 @@ pub fn ascending(all: &Lives) -> Findings {
     findings
 }
 
-/// Everything that anybody delivered, by its place.
+/// Everything that any life delivered, by its place.
 fn delivered_by_any(all: &Lives) -> BTreeMap<Place, (u32, &str)> {
     let of_lives = all.lives.iter().flat_map(|life| &life.delivered);
     let placed = of_lives.filter_map(|delivered| {
@@ -50,8 +50,8 @@ fn delivered_by_any(all: &Lives) -> BTreeMap<Place, (u32, &str)> {
     placed.collect()
 }
 
-/// AM-C: nothing that somebody delivered and that was for a life is left out between where it began and its last delivery, nor before what it
-/// says that it has passed.
+/// AM-C: a life leaves out nothing that any life delivered and that was for it, between its beginning and its last
+/// delivery, nor before the instances that it says it has passed.
 pub fn complete(all: &Lives) -> Findings {
     let mut findings = Findings::new("AM-C", "nothing is left out");
     let places = delivered_by_any(all);
@@ -74,7 +74,7 @@ pub fn complete(all: &Lives) -> Findings {
     findings
 }
 
-/// Nothing is delivered of a ring that the life does not have, or that is for others.
+/// Checks that a life delivers nothing of a ring that it does not have, or that is for others.
 fn check_only_own(findings: &mut Findings, all: &Lives, life: &Life) {
     for delivered in &life.delivered {
         let Some(place) = all.place(delivered) else {
@@ -95,7 +95,7 @@ fn check_only_own(findings: &mut Findings, all: &Lives, life: &Life) {
     }
 }
 
-/// AM-O: messages as nodes, and what each life delivered one behind the other as edges: no cycle.
+/// AM-O: messages as nodes, and each two deliveries of a life in sequence as edges: no cycle.
 pub fn acyclic(all: &Lives) -> Findings {
     let mut findings = Findings::new("AM-O", "no two contradict each other");
     let mut number: BTreeMap<&str, u32> = BTreeMap::new();
@@ -114,7 +114,7 @@ pub fn acyclic(all: &Lives) -> Findings {
         }
         chains.push(chain);
     }
-    // What was delivered before a point that was installed comes before all that is delivered behind it.
+    // A message delivered before an installed point comes before all deliveries behind the point.
     for (life, chain) in all.lives.iter().zip(chains.clone()) {
         if let (Some(before), Some(first)) = (last_before_install(all, life), chain.first()) {
             chains.push(vec![number[before], *first]);
@@ -154,7 +154,8 @@ fn last_before_install<'a>(all: &'a Lives, life: &Life) -> Option<&'a str> {
     placed.max().map(|(_, message)| message)
 }
 
-/// AM-R: who goes on from a checkpoint delivers nothing from before it. That nothing behind it is left out is AM-C.
+/// AM-R: a life that goes on from a checkpoint delivers nothing from before it. AM-C checks that it leaves out nothing
+/// behind it.
 pub fn behind_install(all: &Lives) -> Findings {
     let mut findings = Findings::new("AM-R", "behind a checkpoint nothing from before it");
     for life in all.lives.iter().filter(|life| life.installed.is_some()) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::life::Lives;
 use crate::report::Findings;
 
-/// AM-I: sent once, delivered at most once in a life, and as it was sent.
+/// AM-I: a message is sent once, and delivered at most once in a life, as it was sent.
 pub fn once(all: &Lives) -> Findings {
     let mut findings = Findings::new("AM-I", "delivered at most once, as it was sent");
     for message in &all.sent_twice {
@@ -33,8 +33,8 @@ pub fn once(all: &Lives) -> Findings {
     findings
 }
 
-/// AM-P: of one foundation, place and message are one to one; what somebody passed as empty has none anywhere, and each ring is founded
-/// in one way.
+/// AM-P: of one foundation, place and message are one to one; instances that were passed as empty have no message
+/// anywhere, and each ring is founded in one way.
 pub fn one_to_one(all: &Lives) -> Findings {
     let mut findings = Findings::new("AM-P", "a place has one message, and a message one place");
     for (ring, one, other) in &all.twice {

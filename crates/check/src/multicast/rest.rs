@@ -1,11 +1,12 @@
-//! AM-A and AM-V: what has to be delivered when nothing more is to happen.
+//! AM-A and AM-V: the messages that have to be delivered when nothing more is to happen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::life::{Life, Lives};
 use crate::report::Findings;
 
-/// AM-A: at rest, what anybody delivered all that live have delivered to whose partition it is, and that had its ring by then.
+/// AM-A: at rest, each living life has delivered what any life delivered, if it is for its partition, and the life had
+/// the ring by then.
 pub fn agreement(all: &Lives) -> Findings {
     let mut findings = Findings::new("AM-A", "at rest all have what anybody delivered");
     if !all.is_at_rest {
@@ -31,7 +32,8 @@ pub fn agreement(all: &Lives) -> Findings {
     findings
 }
 
-/// AM-V: at rest, what those that live have sent is delivered to all that live, of the partitions that it is for.
+/// AM-V: at rest, the messages of living processes are delivered somewhere, if a living learner is of a partition that
+/// they are for.
 pub fn validity(all: &Lives) -> Findings {
     let mut findings = Findings::new("AM-V", "at rest what was sent is delivered");
     if !all.is_at_rest {

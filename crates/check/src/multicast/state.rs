@@ -1,4 +1,4 @@
-//! AM-S, AM-D and AM-T: what replicas of a partition agree on, and what may be forgotten.
+//! AM-S, AM-D and AM-T: the agreement of replicas of a partition, and trimming.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::event::{Event, Instance, Line, Point, Ring, Round};
 use super::life::{Life, Lives};
 use crate::report::Findings;
 
-/// The rounds that a life has seen: from where it began to its last delivery.
+/// The rounds that a life has seen: from its beginning to its last delivery.
 fn seen(all: &Lives, life: &Life) -> Option<(Round, Round)> {
     let first = life.installed.as_ref().map_or(0, |point| point.round);
     let last = life
@@ -38,7 +38,7 @@ pub fn subscriptions(all: &Lives) -> Findings {
     findings
 }
 
-/// In each round that both have seen and in which something changes, and in the first of them.
+/// Compares two lives in each round that both have seen and in which something changes, and in the first of them.
 fn compare(
     findings: &mut Findings,
     all: &Lives,
@@ -65,7 +65,7 @@ fn compare(
     }
 }
 
-/// A point of a partition: round, ring, how many of its instances.
+/// A point of a partition: round, ring, number of its instances.
 type At<'a> = (&'a str, (Round, Ring, u64));
 
 /// AM-D: equal points, equal states.
@@ -105,7 +105,7 @@ pub fn digests(lines: &[Line]) -> Findings {
     findings
 }
 
-/// What is known of a partition when something is trimmed.
+/// The state of a partition when a ring is trimmed.
 #[derive(Default)]
 struct Part {
     stores: BTreeSet<u64>,
@@ -116,8 +116,8 @@ struct Part {
     rings: BTreeSet<Ring>,
 }
 
-/// AM-T: where a ring is trimmed, of each partition that has it enough replicas have durable checkpoints behind that. By the time of the
-/// lines, which has to be one for all nodes.
+/// AM-T: where a ring is trimmed, enough replicas of each partition that has the ring have durable checkpoints behind
+/// that. The order is that of the times of the lines, which have to be of one clock for all nodes.
 pub fn trims(lines: &[Line]) -> Findings {
     let mut findings = Findings::new("AM-T", "what is trimmed is in enough checkpoints");
     let mut order: Vec<&Line> = lines.iter().collect();
@@ -152,7 +152,7 @@ pub fn trims(lines: &[Line]) -> Findings {
 
 fn check_trim(findings: &mut Findings, parts: &BTreeMap<&str, Part>, ring: Ring, below: Instance) {
     for (part, of) in parts.iter().filter(|(_, of)| of.rings.contains(&ring)) {
-        // Whoever has left the ring by its checkpoint needs nothing of it.
+        // A replica that has left the ring by its checkpoint needs nothing of it.
         let has = |store: &&u64| {
             let point = of.points.get(store);
             point.is_some_and(|point| {

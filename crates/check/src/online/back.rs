@@ -1,5 +1,5 @@
-//! Where an order goes back: more than half of the nodes have forgotten, the newest views with them, and those who
-//! remember an older one go on from that. What they deliver as its end belongs to the new order.
+//! Orders that go back: more than half of the nodes have forgotten, the newest views with them, and the processes that
+//! remember an older view go on from that. Their deliveries as its end belong to the new order.
 
 use rota_core::contract::{NodeId, Process, RingId};
 
@@ -8,28 +8,28 @@ use super::uniform::UniformOnline;
 use super::views::{View, Views, Wrong, compare, is_as_sent};
 use crate::event::{Placed, Sent};
 
-/// From where the order goes on in a new view.
+/// The view from which the order goes on in a new view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Begins {
-    /// From the views before it.
+    /// The views before it.
     Behind,
-    /// From nothing.
+    /// Nothing: the order begins anew.
     Anew,
-    /// From this one; all that came after it is lost.
+    /// This view; all later ones are lost.
     Back(RingId),
 }
 
-/// The end of a view, for those who go back to it.
+/// The end of a view, for the processes that go back to it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aside {
-    /// How much of the view comes before it.
+    /// The number of the view's deliveries that come before it.
     from: u64,
     pub sequence: Vec<Placed>,
     pub spans: Spans,
 }
 
 impl UniformOnline {
-    /// From where the order goes on in a view of these.
+    /// The view from which the order goes on in a view of these members.
     pub(super) fn begins(&self, members: &[Process]) -> Begins {
         let state = |who: &Process| self.processes.get(who);
         let remembers = |who: &Process| state(who).and_then(|state| state.view);
@@ -59,7 +59,7 @@ impl UniformOnline {
         }
     }
 
-    /// Whether more than half of the nodes are like that.
+    /// Whether more than half of the nodes satisfy `is`.
     fn majority(&self, is: impl Fn(NodeId) -> bool) -> bool {
         let (count, all) = match &self.configured {
             Some(nodes) => (nodes.iter().filter(|node| is(**node)).count(), nodes.len()),
@@ -71,8 +71,8 @@ impl UniformOnline {
         2 * count > all
     }
 
-    /// Whether what a process in a view delivers there may be the end of it as a new order has it: `Some(true)` if a
-    /// view of which it is a member shows that, `Some(false)` if that may still come.
+    /// Whether the deliveries of a process in a view may be the end of the view as a new order has it: `Some(true)` if
+    /// a view of which the process is a member shows that, `Some(false)` if such a view may still come.
     fn may_go_back(&self, who: Process, view: RingId) -> Option<bool> {
         if self.views.newest() <= Some(view) {
             return None;
@@ -89,8 +89,8 @@ impl UniformOnline {
         self.majority(forgot).then_some(false)
     }
 
-    /// What a process delivers in its view, in which it has delivered `count` before. Says whether it is time to
-    /// forget.
+    /// A process delivers a message in its view, in which it has delivered `count` before. Returns whether it is time
+    /// to forget.
     pub(super) fn deliver(
         &mut self,
         who: Process,
@@ -153,7 +153,7 @@ impl Views {
         Ok(())
     }
 
-    /// Who goes back has what was sent, whether others have delivered it or not.
+    /// A process that goes back delivers a broadcast message as it was sent, even if others have delivered it.
     fn check_sent_aside(&self, placed: &Placed) -> Result<(), Wrong> {
         let mut elsewhere = self.views.values().flat_map(View::remembered);
         let sent = self.pending.get(&placed.message).copied();
@@ -176,7 +176,7 @@ impl View {
         self.sequence.iter().chain(aside)
     }
 
-    /// Somebody who goes back has delivered so much as others have.
+    /// A process that goes back has delivered `count` messages of the view as others have.
     fn reach_aside(&mut self, count: u64) -> Result<(), Wrong> {
         let aside = self.aside.get_or_insert_with(|| Aside {
             from: count,
@@ -188,7 +188,7 @@ impl View {
                 "where others who went back have something else".into(),
             ));
         }
-        // Where both ends begin with the same, some may not have left the first there.
+        // While both ends have the same messages, some processes may not have left the first end yet.
         while aside.from + (aside.sequence.len() as u64) < count {
             let next = aside.from + aside.sequence.len() as u64;
             let at = next.checked_sub(self.forgotten);
@@ -204,7 +204,7 @@ impl View {
     }
 }
 
-/// Whether a place is behind what comes before it in the end of a view, and before what comes in later ones.
+/// Whether a place is behind the earlier ones in the end of a view, and before those of later views.
 fn turn<'a>(
     spans: Option<&Spans>,
     newer: impl Iterator<Item = &'a Spans>,

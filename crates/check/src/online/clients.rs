@@ -11,35 +11,35 @@ use crate::groups::sets::wrong_sets;
 use crate::name::Name;
 use crate::report::Violation;
 
-/// Views of a group that are remembered before is looked for some that can be forgotten.
+/// The number of remembered views of a group up to which none is forgotten.
 const VIEWS: usize = 64;
 
-/// What is known of a client in a group.
+/// The state of a client in a group.
 #[derive(Clone, Debug)]
 struct Membership {
     gid: Gid,
     member: bool,
     /// A transition has come.
     reduced: bool,
-    /// The client has missed something, and a view is due.
+    /// The client has missed messages, and a view is due.
     due: bool,
 }
 
-/// What is known of all clients.
+/// The state of all clients.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clients {
-    /// By process and name: its groups.
+    /// The groups of each client, by process and name.
     clients: FxHashMap<Process, BTreeMap<String, BTreeMap<String, Membership>>>,
     /// There are no transitions.
     silent: bool,
     /// Clients that have been told that their process is in no view.
     excluded: FxHashMap<Process, BTreeSet<String>>,
-    /// By group: views that somebody may still be given.
+    /// By group: views that a client may still be given.
     views: FxHashMap<String, BTreeMap<Gid, GroupView>>,
 }
 
 impl Clients {
-    /// Over engines with primary views alone.
+    /// The state over engines with primary views alone.
     pub fn without_transitions() -> Self {
         Self {
             silent: true,
@@ -53,7 +53,7 @@ impl Clients {
         self.excluded.remove(&process);
     }
 
-    /// How many views are remembered, over all groups.
+    /// The number of views that are remembered, over all groups.
     pub fn remembered(&self) -> usize {
         self.views.values().map(BTreeMap::len).sum()
     }
@@ -121,7 +121,7 @@ impl Clients {
         fine.then_some(()).ok_or_else(|| wrong("K10", what()))
     }
 
-    /// The same view is the same for everybody.
+    /// Checks that a view is the same for all clients.
     fn remember(&mut self, view: &GroupView) -> Result<(), Wrong> {
         let mut view = view.clone();
         view.vs_sets.iter_mut().for_each(|set| set.sort_unstable());
@@ -145,7 +145,7 @@ impl Clients {
     }
 }
 
-/// Which property is violated, and by what.
+/// The violated property, and the event that violates it.
 type Wrong = (&'static str, String);
 
 fn shown(view: &GroupView) -> String {

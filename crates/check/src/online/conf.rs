@@ -124,7 +124,7 @@ impl Online {
         if !state.rings.contains(&ring) {
             state.rings.push(ring);
         }
-        // Ring numbers grow at every process: it will never come to an earlier one.
+        // Ring numbers grow at every process: it will never come to an earlier ring.
         let (passed, kept) = state
             .rings
             .iter()

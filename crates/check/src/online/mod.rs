@@ -1,15 +1,15 @@
-//! Checks while a run goes on, so that it stops at the first wrong step.
+//! Checks while a run goes on, which stop the run at the first wrong step.
 //!
-//! What can be judged at once is: E1 to E4, C1 to C3, C7, O4, and the prefix test in regular
-//! configurations; and of clients K1 to K3, of K5 who is given something, and of K6 where transitions
-//! come. The rest needs the whole trace and [`crate::check_all`].
+//! These properties can be judged at once: E1 to E4, C1 to C3, C7, O4, and the prefix test in regular configurations;
+//! and of clients K1 to K3, the receivers of K5, and the places of transitions of K6. The rest needs the whole trace
+//! and [`crate::check_all`].
 //!
-//! Events have to come in one order in which causes precede effects, as in a simulation. Memory does
-//! not grow with the length of a run: of a ring only what somebody in it has still to deliver is
-//! remembered, and nothing once all its members have gone on or died.
+//! Events have to come in one order in which causes precede effects, as in a simulation. Memory does not grow with the
+//! length of a run: of a ring only messages that a member has still to deliver are remembered, and nothing once all its
+//! members have gone on or died.
 //!
-//! [`Online`] does so for Extended Virtual Synchrony, [`UniformOnline`] for one order over primary views, [`WholeOnline`]
-//! for one order of which nobody leaves anything out.
+//! [`Online`] does so for Extended Virtual Synchrony, [`UniformOnline`] for one order over primary views,
+//! [`WholeOnline`] for one order of which no process leaves anything out.
 
 mod back;
 mod clients;
@@ -34,17 +34,17 @@ use ring::{Progress, RingState};
 pub use uniform::UniformOnline;
 pub use whole::WholeOnline;
 
-/// Deliveries of a ring after which is looked for what can be forgotten.
+/// Deliveries of a ring between two searches for what can be forgotten.
 const SWEEP: u32 = 1024;
 
-/// What is known of a process.
+/// The state of a process.
 #[derive(Clone, Debug, Default)]
 struct State {
-    /// Whether it has seen anything.
+    /// True once it has seen anything.
     begun: bool,
     ended: Option<&'static str>,
     current: Option<ConfigurationKind>,
-    /// In the ring of the current configuration.
+    /// Its progress in the ring of the current configuration.
     progress: Progress,
     originated: Intervals,
     /// Counters of delivered messages, by sender.
@@ -53,7 +53,7 @@ struct State {
     rings: Vec<RingId>,
 }
 
-/// What is known of a node, over its lives.
+/// The state of a node, over its lives.
 #[derive(Clone, Copy, Debug)]
 struct Life {
     process: Process,
@@ -61,7 +61,7 @@ struct Life {
     ring: Option<RingId>,
 }
 
-/// The checker.
+/// The checker of Extended Virtual Synchrony.
 #[derive(Clone, Debug, Default)]
 pub struct Online {
     processes: FxHashMap<Process, State>,
@@ -81,29 +81,29 @@ impl Online {
         Self::default()
     }
 
-    /// How many messages are remembered, over all rings.
+    /// The number of messages that are remembered, over all rings.
     pub fn remembered(&self) -> usize {
         self.rings.values().map(RingState::remembered).sum()
     }
 
-    /// How many rings are remembered.
+    /// The number of rings that are remembered.
     pub fn rings(&self) -> usize {
         self.rings.len()
     }
 
-    /// How many views of groups are remembered.
+    /// The number of views of groups that are remembered.
     pub fn views(&self) -> usize {
         self.clients.remembered()
     }
 
-    /// A node lost what it had made durable: nothing keeps it from using numbers of rings again.
+    /// A node lost its durable state: nothing keeps it from using numbers of rings again.
     pub fn disk_lost(&mut self, node: NodeId) {
         if let Some(life) = self.nodes.get_mut(&node) {
             life.ring = None;
         }
     }
 
-    /// Looks at what happened next. After a violation the checker knows no more what is right.
+    /// Looks at the next event. After a violation the checker does not know any more what is right.
     ///
     /// # Errors
     /// A property is violated.
@@ -157,7 +157,7 @@ impl Online {
         }
     }
 
-    /// A process is seen for the first time: whoever its node was before is no more.
+    /// A process is seen for the first time: the earlier process of its node is no more.
     fn begin(&mut self, who: Process) {
         let life = Life {
             process: who,
@@ -273,7 +273,7 @@ fn in_order(
     Ok(())
 }
 
-/// What all these processes have delivered of a ring.
+/// The progress in a ring that all these processes have made.
 fn passed(processes: &FxHashMap<Process, State>, ring: RingId, owing: &[Process]) -> Progress {
     let progress = |who: &Process| {
         let state = processes.get(who);

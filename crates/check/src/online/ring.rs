@@ -1,4 +1,4 @@
-//! What is remembered of a ring, and how it is forgotten.
+//! The memory of a ring, and how it is forgotten.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,34 +15,34 @@ struct Entry {
     message: MessageId,
     hash: u64,
     service: Service,
-    /// How many have delivered it.
+    /// The number of processes that have delivered it.
     deliveries: u32,
 }
 
-/// How far a process has delivered a ring's total order.
+/// The progress of a process in a ring's total order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Progress {
-    /// How many messages, in the regular configuration.
+    /// The number of messages delivered in the regular configuration.
     pub count: u64,
-    /// The position of the last one.
+    /// The position of the last message.
     pub position: u64,
 }
 
-/// A ring that somebody may still deliver something of.
+/// A ring in which some process may still deliver messages.
 #[derive(Clone, Debug)]
 pub(super) struct RingState {
     pub members: Vec<Process>,
     /// The transitional configurations that end it, by the new ring.
     pub transitional: Vec<(RingId, Vec<Process>)>,
-    /// Who is in it or may still come.
+    /// The processes that are in it or may still come.
     pub owing: Vec<Process>,
-    /// Deliveries since the last look at what can be forgotten.
+    /// Deliveries since the last search for what can be forgotten.
     pub unswept: u32,
     placed: BTreeMap<u64, Entry>,
     /// Positions in the total order, as delivered in the regular configuration, without the first
     /// `forgotten.count`.
     sequence: VecDeque<u64>,
-    /// What all have delivered.
+    /// The progress that all processes have made.
     forgotten: Progress,
 }
 
@@ -62,7 +62,7 @@ impl RingState {
         }
     }
 
-    /// How many messages are remembered.
+    /// The number of messages that are remembered.
     pub fn remembered(&self) -> usize {
         self.placed.len()
     }
@@ -88,7 +88,7 @@ impl RingState {
         }
     }
 
-    /// Whether the message was originated here, as what is delivered.
+    /// Whether the message was originated here, with the same place, payload and service as in the delivery.
     pub fn deliver(&mut self, who: Process, placed: &Placed) -> Result<(), Violation> {
         let (message, position) = (placed.message, placed.position);
         let text = || {
@@ -121,12 +121,12 @@ impl RingState {
                 entry.deliveries += 1;
                 Ok(())
             }
-            // Forgotten.
+            // The message is forgotten.
             None => Ok(()),
         }
     }
 
-    /// The `count`-th delivery of a process in the regular configuration has this position.
+    /// Checks that other processes had the same position as the `count`-th delivery in the regular configuration.
     pub fn follow(&mut self, who: Process, count: u64, placed: &Placed) -> Result<(), Violation> {
         let Some(place) = count.checked_sub(self.forgotten.count) else {
             return Ok(());
@@ -149,7 +149,7 @@ impl RingState {
         Ok(())
     }
 
-    /// Forgets what everybody who is or may come here has delivered: all up to what they have passed
+    /// Forgets the messages that all processes that are or may come here have delivered: all up to the common progress
     /// in the total order, and reliable and fifo messages that all of them have.
     pub fn forget(&mut self, passed: Progress) {
         while self.forgotten.count < passed.count && self.sequence.pop_front().is_some() {

@@ -1,4 +1,4 @@
-//! How far places and counters reach in a part of the one order.
+//! The reach of places and counters in a part of the one order.
 
 use rota_core::contract::{MessageId, Process};
 use rustc_hash::FxHashMap;
@@ -12,7 +12,7 @@ pub(super) struct Spans {
 }
 
 impl Spans {
-    /// Adds what follows all that is there.
+    /// Adds a message that follows all that is there.
     pub fn add(&mut self, message: MessageId, position: u64) {
         let positions = self.positions.get_or_insert((position, position));
         positions.1 = position;

@@ -1,14 +1,14 @@
 //! One order over primary views, while a run goes on.
 //!
-//! What can be judged at once is: UI, UTO, VS1, VS3 and VS5 as far as they speak of what has come, and each
+//! These properties can be judged at once: UI, UTO, VS1, VS3 and VS5 as far as they speak of past events, and each
 //! sender's order. The rest needs the whole trace and [`crate::check_uniform`].
 //!
-//! Events have to come in one order in which causes precede effects. Memory does not grow with the length of
-//! a run: of a view only what a living member has still to deliver is remembered.
+//! Events have to come in one order in which causes precede effects. Memory does not grow with the length of a run: of
+//! a view only messages that a living member has still to deliver are remembered.
 //!
-//! The order may begin anew, where nobody who was in a view is alive, or more than half of the nodes have
-//! forgotten: [`UniformOnline::of`] says which nodes count, else all do that have been seen. In that case it may also go
-//! back to an older view that some remember.
+//! The order may begin anew, if no process that was in a view is alive, or more than half of the nodes have forgotten:
+//! [`UniformOnline::of`] says which nodes count, else all do that have been seen. In the second case it may also go
+//! back to an older view that some processes remember.
 
 use std::collections::BTreeMap;
 
@@ -23,27 +23,28 @@ use crate::event::{Conf, Event, EventKind, Placed, Sent};
 use crate::name::Name;
 use crate::report::Violation;
 
-/// What is known of a process.
+/// The state of a process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     begun: bool,
     ended: Option<&'static str>,
     pub view: Option<RingId>,
-    /// It has been in one.
+    /// It has been in a view.
     pub been: bool,
     /// The newest view that it is listed in.
     pub listed: Option<RingId>,
-    /// It delivers the end of its view as an order has it that goes back to that; else this would be wrong.
+    /// It delivers the end of its view as an order has it that goes back to the view; if no order does, this is its
+    /// violation.
     pub aside: Option<Wrong>,
     /// It has still to report its view as primary.
     unreported: bool,
-    /// How many messages it has delivered in its view.
+    /// The number of messages it has delivered in its view.
     count: u64,
-    /// The position of the last one in any view.
+    /// The position of its last delivery in any view.
     position: u64,
-    /// On which ring it was excluded from its view.
+    /// The ring on which it was excluded from its view.
     excluded: Option<RingId>,
-    /// It has delivered something since.
+    /// It has delivered a message since it was excluded.
     rest: bool,
     /// The first view after its own that it is not in.
     missed: Option<RingId>,
@@ -55,7 +56,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// What is left of it when its process has ended.
+    /// The state that is left when its process has ended.
     fn ended(&self, how: &'static str) -> Self {
         Self {
             begun: true,
@@ -73,13 +74,13 @@ struct Delivered {
     last: u64,
 }
 
-/// The checker.
+/// The checker of one order over primary views.
 #[derive(Clone, Debug, Default)]
 pub struct UniformOnline {
     pub(super) processes: FxHashMap<Process, State>,
-    /// By node, for all that have been seen: its last life, and whether it is not the first.
+    /// For each node that has been seen: its last life, and whether it is not the first.
     pub(super) nodes: BTreeMap<NodeId, (Process, bool)>,
-    /// Those among which a majority is counted.
+    /// The nodes among which a majority is counted; `None` for all that have been seen.
     pub(super) configured: Option<Vec<NodeId>>,
     pub(super) views: Views,
     clients: Clients,
@@ -102,17 +103,17 @@ impl UniformOnline {
         }
     }
 
-    /// How many messages are remembered, over all views.
+    /// The number of messages that are remembered, over all views.
     pub fn remembered(&self) -> usize {
         self.views.remembered()
     }
 
-    /// How many views are remembered.
+    /// The number of views that are remembered.
     pub fn views(&self) -> usize {
         self.views.len()
     }
 
-    /// Looks at what happened next. After a violation the checker knows no more what is right.
+    /// Looks at the next event. After a violation the checker does not know any more what is right.
     ///
     /// # Errors
     /// A property is violated.
@@ -188,7 +189,7 @@ impl UniformOnline {
         self.processes.entry(who).or_default()
     }
 
-    /// A process is seen for the first time: whoever its node was before is no more.
+    /// A process is seen for the first time: the earlier process of its node is no more.
     fn begin(&mut self, who: Process) {
         let before = self.nodes.insert(who.node, (who, false));
         if let Some((before, again)) = before {

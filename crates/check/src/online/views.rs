@@ -1,4 +1,4 @@
-//! What is remembered of views, and how it is forgotten.
+//! The memory of views, and how it is forgotten.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,32 +9,32 @@ use super::back::{Aside, Begins};
 use super::spans::Spans;
 use crate::event::{Placed, Sent};
 
-/// Which property is violated, and how: the end of a sentence.
+/// The violated property, and the violation as the end of a sentence.
 pub(super) type Wrong = (&'static str, String);
 
-/// Deliveries in a view after which is looked for what can be forgotten.
+/// Deliveries in a view between two searches for what can be forgotten.
 const SWEEP: u32 = 1024;
 
-/// A view that somebody may still deliver something in.
+/// A view in which some process may still deliver messages.
 #[derive(Clone, Debug)]
 pub(super) struct View {
     members: Vec<Process>,
-    /// Which order it belongs to: that begins anew where a majority has forgotten.
+    /// Its order, which begins anew when a majority has forgotten.
     pub order: u64,
-    /// To which view its order goes back, if it begins one.
+    /// The view that its order goes back to, if the order begins in it and goes back.
     back: Option<RingId>,
     /// The order that goes back to it.
     pub again: Option<u64>,
-    /// Its end in that.
+    /// Its end in that order.
     pub aside: Option<Aside>,
-    /// Who is in it or may still come.
+    /// The processes that are in it or may still come.
     owing: Vec<Process>,
-    /// Its deliveries as far as anybody has got, without the first `forgotten`.
+    /// Its deliveries as far as any process has got, without the first `forgotten`.
     pub sequence: VecDeque<Placed>,
     pub forgotten: u64,
     unswept: u32,
     pub all: Spans,
-    /// Of earlier and of later views that are forgotten.
+    /// The spans of earlier and of later views that are forgotten.
     before: Spans,
     after: Spans,
 }
@@ -45,15 +45,15 @@ pub(super) struct Views {
     pub(super) views: BTreeMap<RingId, View>,
     /// The newest of all that have begun.
     newest: Option<RingId>,
-    /// The newest order, and what is forgotten of it.
+    /// The newest order, and the spans of it that are forgotten.
     pub(super) order: u64,
     ended: Spans,
-    /// What was broadcast and that nobody has delivered in the newest order.
+    /// Broadcast messages that no process has delivered in the newest order.
     pub(super) pending: FxHashMap<MessageId, Sent>,
 }
 
 impl Views {
-    /// How many messages are remembered.
+    /// The number of messages that are remembered.
     pub fn remembered(&self) -> usize {
         let sequences = self.views.values().flat_map(View::remembered);
         sequences.count() + self.pending.len()
@@ -72,7 +72,7 @@ impl Views {
         self.newest
     }
 
-    /// To which view the order goes back that begins in this one.
+    /// The view that the order goes back to that begins in this one.
     pub fn back(&self, view: RingId) -> Option<RingId> {
         self.views.get(&view)?.back
     }
@@ -93,7 +93,7 @@ impl Views {
         self.pending.insert(sent.message, *sent);
     }
 
-    /// A view that nobody had: `owing` may deliver something in it.
+    /// Begins a view that no process had before: the processes in `owing` may deliver messages in it.
     pub fn begin(&mut self, id: RingId, members: &[Process], owing: Vec<Process>, begins: Begins) {
         let older = self.views.range(..id).next_back();
         let nearest = older.or_else(|| self.views.range(id..).next());
@@ -129,8 +129,9 @@ impl Views {
         self.views.insert(id, view);
     }
 
-    /// An order begins. What only some have delivered in earlier ones can come in it as well: of those who did
-    /// nobody may be left, and the others still have it. If it goes back to a view, all is behind that.
+    /// An order begins. Messages that only some processes have delivered in earlier orders can come in it as well: none
+    /// of those processes may be left, and the others still have the messages. If the order goes back to a view, all of
+    /// it is behind that view.
     fn begin_order(&mut self, back: Option<RingId>) {
         self.order += 1;
         self.ended = Spans::default();
@@ -210,14 +211,14 @@ impl Views {
         }
     }
 
-    /// Whether somebody has delivered something in a view behind the first `count`.
+    /// Whether some process has delivered a message in a view behind the first `count`.
     pub fn is_known(&self, id: RingId, count: u64) -> bool {
         let view = self.views.get(&id);
         view.is_some_and(|view| count < view.forgotten + view.sequence.len() as u64)
     }
 
-    /// A process delivers a message in a view, in which it has delivered `count` before. Says whether
-    /// it is time to forget.
+    /// A process delivers a message in a view, in which it has delivered `count` before. Returns whether it is time to
+    /// forget.
     pub fn deliver(&mut self, id: RingId, count: u64, placed: &Placed) -> Result<bool, Wrong> {
         let Some(view) = self.views.get(&id) else {
             return Ok(false);
@@ -241,7 +242,8 @@ impl Views {
         Ok(view.unswept >= SWEEP)
     }
 
-    /// A message that nobody has delivered in this view: whether its place is behind what comes before.
+    /// Checks the place of a message that no process has delivered in this view: it is behind the earlier ones and
+    /// before those of later views.
     fn check_turn(&self, id: RingId, view: &View, placed: &Placed) -> Result<(), Wrong> {
         let Placed {
             message, position, ..
@@ -290,7 +292,8 @@ impl Views {
         Ok(())
     }
 
-    /// What was delivered in an order that has ended may still come in the newest one, as [`Self::begin_order`] says.
+    /// Checks that a message is as it was sent. A message delivered in an order that has ended may still come in the
+    /// newest one, as [`Self::begin_order`] says.
     fn check_sent(&mut self, order: u64, placed: &Placed) -> Result<(), Wrong> {
         let sent = if order == self.order {
             self.pending.remove(&placed.message)
@@ -300,7 +303,7 @@ impl Views {
         is_as_sent(sent, placed)
     }
 
-    /// Forgets what all these have delivered; `progress` says how much that is of a view.
+    /// Forgets the deliveries of a view that all its processes have made; `progress` gives their number for a process.
     pub fn sweep(&mut self, id: RingId, progress: impl Fn(Process) -> u64) {
         let Some(view) = self.views.get_mut(&id) else {
             return;
@@ -314,7 +317,7 @@ impl Views {
     }
 }
 
-/// Whether a message is what was broadcast.
+/// Checks that a message is as it was broadcast.
 pub(super) fn is_as_sent(sent: Option<Sent>, placed: &Placed) -> Result<(), Wrong> {
     let Some(sent) = sent else {
         return Err(("UI", "which nobody has broadcast".into()));
@@ -330,7 +333,7 @@ pub(super) fn is_as_sent(sent: Option<Sent>, placed: &Placed) -> Result<(), Wron
     ))
 }
 
-/// Whether a process delivers what others have delivered there.
+/// Checks that a process delivers the same as others there.
 pub(super) fn compare(known: &Placed, placed: &Placed) -> Result<(), Wrong> {
     if (known.message, known.position) != (placed.message, placed.position) {
         let (message, position) = (known.message, known.position);

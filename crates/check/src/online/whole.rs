@@ -1,10 +1,10 @@
-//! One order of all, of which nobody leaves anything out, while a run goes on: engines in which members come and go
-//! within the order, and whoever was away catches up.
+//! One order of all, of which no process leaves anything out, while a run goes on: engines in which members come and go
+//! within the order, and processes that were away catch up.
 //!
-//! What is judged: UI, UTO, and each sender's order, event by event; UA and UV once all is at rest ([`WholeOnline::rest`]).
-//! A configuration has a place like a message: it is the same there at all, whether they are in it or not. A process
-//! that starts begins with the first place. If what comes next was forgotten everywhere, it has to be said how far it
-//! goes ([`EventKind::Missed`]): only that it may leave out.
+//! These properties are judged: UI, UTO, and each sender's order, event by event; UA and UV once all is at rest
+//! ([`WholeOnline::rest`]). A configuration has a place like a message, and is the same there at all processes, whether
+//! they are in it or not. A process that starts begins with the first place. If the next messages were forgotten
+//! everywhere, the process has to be told how far the gap goes ([`EventKind::Missed`]): only that it may leave out.
 //!
 //! Events have to come in one order in which causes precede effects. Memory grows with the length of a run.
 
@@ -19,33 +19,33 @@ use crate::event::{Conf, Event, EventKind, Placed, Sent};
 use crate::name::Name;
 use crate::report::Violation;
 
-/// What stands at a place.
+/// The entry at a place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Entry {
     Message(MessageId),
     Configuration(Vec<Process>),
 }
 
-/// What is known of a process.
+/// The state of a process.
 #[derive(Clone, Debug, Default)]
 struct State {
     begun: bool,
     ended: Option<&'static str>,
-    /// It has been given everything before this position, or been told that it missed it.
+    /// The position before which it has been given everything, or been told that it missed it.
     upto: u64,
-    /// It was told that it missed something.
+    /// It was told that it missed messages.
     missed: bool,
     accepted: Option<Sent>,
-    /// The counter of its last broadcast, and up to where it was told that others had its messages.
+    /// The counter of its last broadcast, and the counter up to which it was told that its messages are in the order.
     broadcast: u64,
     own: u64,
-    /// Whether it was told that it is no member, or is one again, where that matters.
+    /// True if it was told that it is no member, false if it is one again; `None` if it was told neither.
     outside: Option<bool>,
-    /// The counter of the last message from each sender since it missed something.
+    /// The counter of the last message from each sender since it missed messages.
     last: FxHashMap<Process, u64>,
 }
 
-/// The checker.
+/// The checker of one order of all.
 #[derive(Clone, Debug, Default)]
 pub struct WholeOnline {
     /// Processes are given only what is ordered while they are members.
@@ -54,7 +54,7 @@ pub struct WholeOnline {
     order: BTreeMap<u64, Entry>,
     places: FxHashMap<MessageId, u64>,
     sent: FxHashMap<MessageId, Sent>,
-    /// Positions that somebody has passed, by the first: up to before which one. They do not overlap.
+    /// Positions that some process has passed: from the first one to before another. The ranges do not overlap.
     passed: BTreeMap<u64, u64>,
 }
 
@@ -64,7 +64,7 @@ impl WholeOnline {
         Self::default()
     }
 
-    /// The same where processes are given only what is ordered while they are members, and told when they are not.
+    /// A checker of processes that are given only messages ordered while they are members, and told when they are not.
     pub fn of_members_only() -> Self {
         Self {
             only_as_member: true,
@@ -72,12 +72,12 @@ impl WholeOnline {
         }
     }
 
-    /// How many places are known.
+    /// The number of places that are known.
     pub fn places(&self) -> usize {
         self.order.len()
     }
 
-    /// Looks at what happened next. After a violation the checker knows no more what is right.
+    /// Looks at the next event. After a violation the checker does not know any more what is right.
     ///
     /// # Errors
     /// A property is violated.
@@ -114,7 +114,7 @@ impl WholeOnline {
         }
     }
 
-    /// All is at rest: these live, and have nothing to wait for.
+    /// All is at rest: these processes live, and have nothing to wait for.
     ///
     /// # Errors
     /// UA, or UV, does not hold.
@@ -249,7 +249,7 @@ impl WholeOnline {
         self.take(who, at, at + 1, Entry::Message(message))?;
         let state = self.processes.entry(who).or_default();
         let last = state.last.insert(message.process, message.counter);
-        // Of what it missed it does not know how far each sender had got.
+        // A process that missed messages does not know how far each sender had got.
         let before = last.or((!state.missed).then_some(0));
         if before.is_some_and(|before| before + 1 != message.counter) {
             let after = before.unwrap_or(0);
@@ -261,7 +261,7 @@ impl WholeOnline {
         Ok(())
     }
 
-    /// A process is given what stands at a position, and goes on to the next.
+    /// A process is given the entry at a position, and goes on to the next.
     fn take(&mut self, who: Process, at: u64, next: u64, entry: Entry) -> Result<(), Wrong> {
         let state = self.processes.get(&who);
         let from = state.map_or(0, |state| state.upto);
@@ -305,7 +305,7 @@ impl WholeOnline {
         Ok(())
     }
 
-    /// Whether somebody has passed any of these positions.
+    /// Whether some process has passed any of these positions.
     fn passed(&self, from: u64, upto: u64) -> bool {
         let before = self.passed.range(..upto).next_back();
         before.is_some_and(|(_, end)| *end > from)

@@ -6,7 +6,7 @@ use crate::trace::Step;
 use crate::view::View;
 
 pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
-    // By configuration: its members as they were first listed, and by whom.
+    // By configuration: its members as they were first listed, and the process that listed them.
     let mut first: Vec<Option<(u32, u32)>> = vec![None; view.trace.configurations().len()];
     for (process, at, step) in view.all_steps() {
         let Step::Conf { conf, members } = *step else {

@@ -1,9 +1,8 @@
-//! C3, alternation: a process's first configuration is regular and holds nobody else; then
-//! transitional and regular ones alternate, each transitional one between the regular ones it names,
-//! its members being members of both.
+//! C3, alternation: a process's first configuration is regular and holds that process alone; then transitional and
+//! regular ones alternate, each transitional one between the regular ones it names, its members being members of both.
 //!
-//! That the first one is a singleton is a rule of this project, not of the definition. Not flagged:
-//! members that are not of the new ring, when nobody delivered its configuration.
+//! The singleton at the beginning is a rule of this project, not of the definition. Not flagged: members that are not
+//! of the new ring, when no process delivered its configuration.
 
 use rota_core::contract::ConfigurationKind::{self, Regular, Transitional};
 
@@ -34,7 +33,7 @@ pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
     }
 }
 
-/// By configuration: its members, as somebody listed them.
+/// By configuration: its members, as some process listed them.
 fn lists(view: &View<'_>) -> Vec<Option<u32>> {
     let mut lists = vec![None; view.trace.configurations().len()];
     for (_, _, step) in view.all_steps() {

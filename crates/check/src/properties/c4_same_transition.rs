@@ -1,6 +1,6 @@
-//! C4, same transition: whoever a delivered transitional configuration lists delivers it too, unless
-//! it failed before, or went from the old ring to another new one. And when all is quiet, the current
-//! configuration of a live process is regular, and that of all its live members.
+//! C4, same transition: each process that a delivered transitional configuration lists delivers it too, unless it
+//! failed before, or went from the old ring to another new one. And when all is quiet, the current configuration of a
+//! live process is regular, and that of all its live members.
 
 use rota_core::contract::ConfigurationKind;
 

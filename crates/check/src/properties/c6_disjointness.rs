@@ -9,7 +9,7 @@ use crate::view::View;
 
 pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
     for ring in 0..view.rings.len() {
-        // By transitional configuration: who went through it first, and where to.
+        // By transitional configuration: the process that went through it first, and the ring that it went to.
         let mut first: Vec<(u32, u32, u32)> = Vec::new();
         for tenure in view.tenures_of(ring) {
             let (Some(next), Some(span)) = (tenure.next, &tenure.transitional) else {

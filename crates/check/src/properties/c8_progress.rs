@@ -1,7 +1,7 @@
-//! C8, progress: when all is quiet, the live processes that can reach each other share one regular
-//! configuration, of them and nobody else.
+//! C8, progress: when all is quiet, the live processes that can reach each other share one regular configuration, of
+//! these processes alone.
 //!
-//! Only a harness knows who can reach whom, and how long it may take: it says so in
+//! Only a harness knows which processes can reach each other, and how long it may take: it says so in
 //! `Options::components`. Without them nothing is checked.
 
 use rota_core::contract::{ConfigurationKind, Process};

@@ -1,8 +1,8 @@
 //! E1, no creation: a message that is delivered was originated, in the ring that is current at the
 //! delivery or that the current transitional configuration ends, with the same payload and service.
 //!
-//! That the origination comes first follows from O1. Not flagged: messages of a process whose trace
-//! was not given, as long as it is a member of the ring.
+//! O1 implies that the origination comes first. Not flagged: messages of a process whose trace was not given, as long
+//! as it is a member of the ring.
 
 use crate::report::Findings;
 use crate::trace::{Place, Step};

@@ -2,7 +2,8 @@
 //! its first configuration; names as a delivery's configuration the one that is current; and sees
 //! nothing after it crashed or left.
 //!
-//! Not flagged: a crash after that, as who has left may be killed. That an origination names the current configuration is E3's.
+//! Not flagged: a crash after that, as a process that has left may be killed. E3 checks that an origination names the
+//! current configuration.
 
 use crate::report::Findings;
 use crate::trace::Step;

@@ -1,9 +1,8 @@
-//! F1, safe: when a process delivers a safe message, every member of the configuration in which it
-//! does delivers the message too, in the ring or in the transitional configuration that ends it,
-//! unless it fails there.
+//! F1, safe: when a process delivers a safe message, every member of the configuration in which it does delivers the
+//! message too, in the ring or in the transitional configuration that ends it, unless the member fails there.
 //!
-//! A process that failed before its application had got to that ring is excused, too: an application
-//! may be behind what its process has agreed to. Whoever is not in the transitional configuration owes nothing to those who deliver in it.
+//! A process that failed before its application had got to that ring is excused, too: an application may be behind what
+//! its process has agreed to. A process outside a transitional configuration owes nothing to those that deliver in it.
 
 use rota_core::contract::Service;
 
@@ -13,7 +12,7 @@ use crate::view::{End, Span, Tenure, View};
 
 pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
     for ring in 0..view.rings.len() {
-        // By configuration as listed: the safe messages that anybody delivered in it.
+        // By configuration as listed: the safe messages that any process delivered in it.
         let mut groups: Vec<(&Span, Bits)> = Vec::new();
         for tenure in view.tenures_of(ring) {
             for span in tenure.spans() {

@@ -1,7 +1,7 @@
 //! F2, safe, installed: when a process delivers a safe message in a regular configuration, every
 //! member of that configuration has delivered it, whatever happens to it later.
 //!
-//! Whoever failed before its application had got there is excused. In a transitional configuration only F1 holds.
+//! A member that failed before its application had got there is excused. In a transitional configuration only F1 holds.
 
 use rota_core::contract::Service;
 

@@ -12,16 +12,16 @@ use crate::report::Findings;
 use crate::trace::Step;
 use crate::view::{Tenure, View};
 
-/// A message's place in what its sender originated in a ring.
+/// A message's place among those that its sender originated in a ring.
 #[derive(Clone, Copy)]
 struct Turn {
-    /// Among all messages.
+    /// Its number among all messages.
     turn: u32,
-    /// How many fifo ones came before it.
+    /// The number of fifo messages before it.
     fifos: u32,
 }
 
-/// How far one sender's messages were delivered.
+/// The progress in one sender's messages.
 #[derive(Clone, Copy, Default)]
 struct Heard {
     fifos: u32,
@@ -39,7 +39,7 @@ pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
     }
 }
 
-/// By message; empty if there is no fifo message at all.
+/// The turns by message; empty if there is no fifo message at all.
 fn turns(view: &View<'_>) -> Vec<Option<Turn>> {
     let fifo = |home: &crate::view::Home| home.service == Service::Fifo;
     if !view.homes.iter().flatten().any(fifo) {

@@ -1,10 +1,10 @@
 //! Fifo over views: the messages of a process are delivered in the order of their counters, none left out,
 //! at each process and in the order of all.
 //!
-//! Excused is a gap over the beginning of a view that is not certain: somebody may have counted the missing ones
-//! as delivered, whose application failed before it took them. Within a view there are no gaps. Where an
-//! order begins anew a process of the old one goes on with any counter; where it goes back to a view, only who was in one
-//! of those that are lost.
+//! A gap over the beginning of a view that is not certain is excused: a process may have counted the missing messages
+//! as delivered, while its application failed before it took them. Within a view there are no gaps. When an order
+//! begins anew, a process of the old order goes on with any counter; when it goes back to a view, only a process goes
+//! on so that was in one of the lost views.
 
 use std::ops::Range;
 
@@ -14,19 +14,19 @@ use rustc_hash::FxHashMap;
 use crate::report::Findings;
 use crate::uniform::{Begins, Uniform};
 
-/// By sender: its last counter, and in which view that was delivered.
+/// By sender: its last counter, and the view in which that was delivered.
 type Heard = FxHashMap<Process, (u64, u32)>;
 
 pub(super) fn check(uniform: &Uniform<'_>, findings: &mut Findings) {
     check_each(uniform, findings);
     let mut last = Heard::default();
-    // The same as it was before a view that an order goes back to.
+    // The counters as they were before a view that an order goes back to.
     let mut stood = FxHashMap::default();
     for (number, view) in (0..).zip(&uniform.views) {
         match view.begins {
             Begins::Anew => {
                 let old = last.values_mut();
-                // Whatever it goes on with, it was heard before.
+                // Any counter that the sender goes on with is behind this one.
                 old.for_each(|(counter, _)| *counter = u64::MAX);
             }
             Begins::Again { first } => {
@@ -55,7 +55,8 @@ pub(super) fn check(uniform: &Uniform<'_>, findings: &mut Findings) {
     }
 }
 
-/// An order goes back behind these views. Who was in one that is lost may not send again what it has delivered there.
+/// An order goes back behind these views. A process that was in a lost view may not send again what it has delivered
+/// there.
 fn go_back(uniform: &Uniform<'_>, lost: Range<u32>, last: &mut Heard, stood: Option<&Heard>) {
     *last = stood.cloned().unwrap_or_default();
     for view in lost.skip(1) {
@@ -75,7 +76,7 @@ fn check_each(uniform: &Uniform<'_>, findings: &mut Findings) {
         for (at, place) in stays.flat_map(|stay| uniform.deliveries(stay)) {
             let id = uniform.base.message(place.message);
             let before = last.insert(id.process, id.counter).unwrap_or(0);
-            // That it comes again is UI's.
+            // UI reports a message that comes again.
             findings.check(before <= id.counter, || {
                 let (who, at) = (uniform.base.who(process), uniform.base.at(process, at));
                 let what = uniform.base.what(place.message);

@@ -1,10 +1,10 @@
 //! K10, excluded: a client is told when its process is in no view, and when that is over, in turns; between the two it
-//! is given no message, no view, no transition and no leave. If it has missed something, then the first that it is given
+//! is given no message, no view, no transition and no leave. If it has missed messages, then the first that it is given
 //! of each group that it is in is a view by the network.
 //!
-//! Only where processes order in primary views alone. That nothing is given twice over such a gap is K5's, and that the
-//! others did not share what was missed K4's. Not flagged: a client that is told nothing more before its end; and when a
-//! process counts as excluded, of which clients know nothing.
+//! The property applies only where processes order in primary views alone. K5 checks that nothing is given twice over
+//! such a gap, and K4 that the others did not share what was missed. Not flagged: a client that is told nothing more
+//! before its end; and the time at which a process counts as excluded, of which clients know nothing.
 
 use rustc_hash::FxHashMap;
 
@@ -14,11 +14,11 @@ use crate::report::Findings;
 use crate::trace::clients::Saw;
 use crate::view::View;
 
-/// What is known of a client on its way.
+/// The state of a client on its way.
 #[derive(Default)]
 struct Client {
     excluded: bool,
-    /// By group that it is in: whether a view is due.
+    /// The groups that it is in, each with whether a view is due.
     due: FxHashMap<u32, bool>,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
 }
 
 impl Client {
-    /// What is wrong with the next thing, as the end of a sentence.
+    /// The mistake in the next event, as the end of a sentence.
     fn note(&mut self, groups: &Groups<'_>, saw: &Saw) -> Option<String> {
         let excluded = self.excluded;
         let wrong = match *saw {

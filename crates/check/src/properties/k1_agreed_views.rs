@@ -14,7 +14,7 @@ use crate::view::View;
 
 pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
     let groups = &view.groups;
-    // By group and id: the view as it was first given, and to whom.
+    // By group and id: the view as it was first given, and the client that was given it.
     let mut first = FxHashMap::default();
     for (number, connection) in groups.connections() {
         for (at, saw) in connection.saw.iter().enumerate() {

@@ -2,8 +2,8 @@
 //! together; otherwise there is one set of one client, which is a member if it joined and none if it has
 //! gone. A client that comes to a group is alone in its set in the first view it is given.
 //!
-//! As Spread gives them: a client that joins while processes come and go is in a set of its own in a view
-//! whose cause is the network. Whether the sets are the right ones is K4's.
+//! As Spread gives them: a client that joins while processes come and go is in a set of its own in a view whose cause
+//! is the network. K4 checks that the sets are the right ones.
 
 use rustc_hash::FxHashSet;
 

@@ -3,8 +3,8 @@
 //! sequence, of reliable and fifo ones the same set. If a client joined, left or disconnected, all other
 //! members come together.
 //!
-//! As Spread gives them. Not flagged: what a client sent and wanted no copy of; and on which side of a
-//! transition a message was, as not all need have been told of it at the same place.
+//! As Spread gives them. Not flagged: messages that a client sent and wanted no copy of; and the side of a transition
+//! on which a message was, as not all clients need have been told of the transition at the same place.
 
 use rustc_hash::FxHashMap;
 
@@ -44,8 +44,8 @@ fn set_of(groups: &Groups<'_>, view: u32, connection: u32) -> Option<usize> {
     }
 }
 
-/// All of these stays are in the same view and were given the same. The longest is what others are
-/// compared with, as it lacks least of what its client wanted no copy of.
+/// Checks that all of these stays are in the same view and were given the same messages. The longest is the one that
+/// others are compared with, as it lacks the fewest of the messages that its client wanted no copy of.
 pub(super) fn compare(
     groups: &Groups<'_>,
     stays: &[&Stay],
@@ -104,7 +104,7 @@ fn wrong(groups: &Groups<'_>, one: &Stay, other: &Stay) -> Option<String> {
     Some(format!("only one of them given {}", groups.what(only)))
 }
 
-/// The messages of a stay, of the total order or not, without what one of both wanted no copy of.
+/// The messages of a stay, of the total order or not, without those that one of both wanted no copy of.
 fn given(groups: &Groups<'_>, stay: &Stay, both: [&Stay; 2], ordered: bool) -> Vec<u32> {
     let [one, other] = both.map(|stay| stay.connection);
     let kept = stay.got.iter().filter(|got| {

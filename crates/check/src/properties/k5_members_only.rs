@@ -13,7 +13,7 @@ use crate::report::Findings;
 use crate::trace::clients::{Connection, Post, Saw};
 use crate::view::{End, View};
 
-/// What is known of a client on its way.
+/// The state of a client on its way.
 #[derive(Default)]
 struct Client {
     member_of: FxHashSet<u32>,

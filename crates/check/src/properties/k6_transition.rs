@@ -3,14 +3,13 @@
 //! And a safe message given to a client in a view before the transition is given in that view to every
 //! client that was given the view, unless its stay in it fails.
 //!
-//! Where processes go from one regular configuration to the next, which C3 allows to engines with primary views alone,
-//! there are no transitions. Which those are, the configurations of the process say: where none were recorded, and over
-//! rings, nothing is excused.
+//! If processes go from one regular configuration to the next, which C3 allows to engines with primary views alone,
+//! there are no transitions. The configurations of a process show these steps: if none were recorded, and over rings,
+//! nothing is excused.
 //!
-//! As Spread gives them. Not flagged: a member that was never given the view, as it may have been gone
-//! before; a leave between the transition and the next view; safe messages that a client missed while its process was in no view, which it was told (K10); and safe
-//! messages behind the transition, of
-//! which those who stay together are judged by K4.
+//! As Spread gives them. Not flagged: a member that was never given the view, as it may have been gone before; a leave
+//! between the transition and the next view; safe messages that a client missed while its process was in no view, which
+//! it was told (K10); and safe messages behind the transition, which K4 judges for the clients that stay together.
 
 use std::collections::BTreeMap;
 
@@ -133,7 +132,7 @@ const fn wrong_view(listed: &GroupView, pending: bool, silent: bool) -> Option<&
 }
 
 fn check_safe(groups: &Groups<'_>, given: u32, findings: &mut Findings) {
-    // By message: who was given it.
+    // By message: the client that was given it.
     let mut promised: BTreeMap<u32, u32> = BTreeMap::default();
     for stay in groups.stays_in(given) {
         for got in &stay.got {

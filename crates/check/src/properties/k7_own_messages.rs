@@ -1,11 +1,11 @@
-//! K7, own messages: a client is given each message that it sent to a group as a member, or to itself,
-//! before it is told that it left; and none of which it wanted no copy. A message that it sent to groups
-//! of which it was no member it is given only if it has come to one of them meanwhile, which K5 looks at.
+//! K7, own messages: a client is given each message that it sent to a group as a member, or to itself, before it is
+//! told that it left; and none of which it wanted no copy. A message that it sent to groups of which it was no member
+//! it is given only if it has come to one of them meanwhile, which K5 looks at.
 //!
-//! As Spread gives them: what counts is membership at the delivery. It is certain of a client that was a
-//! member when it sent and asks to leave only after that. Not flagged: messages sent behind a request to
-//! leave that is not answered yet, even if the client has asked to join again, and those of clients that disconnected or are not known to be alive at the end;
-//! and messages sent before its process was in no view, if the client was told that it has missed something.
+//! As Spread gives them: membership at the delivery counts. It is certain of a client that was a member when it sent
+//! and asks to leave only after that. Not flagged: messages sent behind a request to leave that is not answered yet,
+//! even if the client has asked to join again, and those of clients that disconnected or are not known to be alive at
+//! the end; and messages sent before its process was in no view, if the client was told that it has missed messages.
 
 use std::collections::BTreeMap;
 
@@ -16,18 +16,18 @@ use crate::report::Findings;
 use crate::trace::clients::{Post, Saw};
 use crate::view::View;
 
-/// What is known of a client on its way.
+/// The state of a client on its way.
 #[derive(Default)]
 struct Client {
-    /// Of which it is certain that it was a member: without those it asked to leave.
+    /// The groups of which it certainly is a member: without those it asked to leave.
     member_of: FxHashSet<u32>,
-    /// Those it has asked for, as its requests stand.
+    /// The groups it wants to be in, by its requests.
     wants: FxHashSet<u32>,
-    /// How many of its requests to leave are not answered yet: it may have asked to join again.
+    /// By group: the number of its requests to leave that are not answered yet: it may have asked to join again.
     leaving: FxHashMap<u32, u32>,
-    /// Messages that it has to be given, and a group that says so.
+    /// The messages that it has to be given, each with a group that is the reason.
     owed: BTreeMap<u32, u32>,
-    /// Those that it was owed when its process was in no view any more: it may miss them.
+    /// The messages that it was owed when its process was in no view any more: it may miss them.
     doubtful: FxHashSet<u32>,
 }
 
@@ -83,7 +83,7 @@ fn report(groups: &Groups<'_>, number: u32, lost: &[u32], when: &str, findings: 
 }
 
 impl Client {
-    /// A group of a message that says that its sender will be given it.
+    /// A group of a message that is the reason for which its sender will be given it.
     fn reason(&self, groups: &Groups<'_>, name: u32, post: Post) -> Option<u32> {
         let mut to = groups.clients.groups(post.groups).iter();
         let reason = to.find(|group| self.member_of.contains(group) || **group == name);
@@ -94,7 +94,7 @@ impl Client {
         self.reason(groups, name, post).is_some()
     }
 
-    /// Takes away what is owed because of a group.
+    /// Takes away the messages that are owed because of a group.
     fn owed_by(&mut self, group: u32) -> Vec<u32> {
         let lost = self.owed.iter().filter(|(_, reason)| **reason == group);
         let lost: Vec<u32> = lost.map(|(message, _)| *message).collect();

@@ -1,8 +1,8 @@
-//! K8, one order of all groups: what all clients saw of all groups fits into one order of time.
+//! K8, one order of all groups: the events of all clients of all groups fit into one order of time.
 //!
-//! The graph is O1's, of clients: a node for each message, which stands for all its deliveries in
-//! whatever groups, one for each view, and one for each sending. Edges lead from each thing that a client
-//! saw or did to the next, and from the sending of a message to the message. It must have no cycle.
+//! The graph is O1's, of clients: a node for each message, which stands for all its deliveries in all groups, one for
+//! each view, and one for each sending. Edges lead from each event of a client to its next, and from the sending of a
+//! message to the message. It must have no cycle.
 //!
 //! Reliable and fifo messages are left out, as they have no place in the total order; and transitions,
 //! which have no place that all share.
@@ -54,7 +54,7 @@ impl<'a> Nodes<'a> {
         (self.messages + self.views) as usize + self.sendings.len()
     }
 
-    /// Tells every edge, and the client that saw it; none for that of a message.
+    /// Gives every edge, with the client that saw it; none for that of a message.
     fn walk(&self, edge: &mut dyn FnMut(u32, u32, Option<u32>)) {
         let mut sending = self.messages + self.views;
         for (number, connection) in self.groups.connections() {

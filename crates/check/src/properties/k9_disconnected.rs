@@ -1,14 +1,13 @@
-//! K9, disconnected: nobody skips anything in secret. When all is quiet, live clients whose current
-//! view is the same have been given the same since; that view lists no client that is gone; and whom a
-//! view calls disconnected, did disconnect. At any time, who joins was no member of the view before.
+//! K9, disconnected: no client skips anything in secret. When all is quiet, live clients whose current view is the same
+//! have been given the same since; that view lists no client that is gone; and a client that a view calls disconnected
+//! did disconnect. At any time, a client that joins was no member of the view before.
 //!
-//! Spread cuts off a client for which too much is waiting. Whoever is made to skip a message counts as
-//! disconnected, and comes back by joining, like any other. That it comes back as somebody new, K3 and
-//! K5 ask of everybody; and that those who stay were given everything until then, K4.
+//! Spread cuts off a client for which too much is waiting. A client that is made to skip a message counts as
+//! disconnected, and comes back by joining, like any other. K3 and K5 require of all clients that it comes back as a
+//! new one; and K4 that the clients that stay were given everything until then.
 //!
-//! Not to be seen in a trace, and so not checked: when a client counts as slow, and that the ring does
-//! not wait for it. Not flagged: clients of whom nothing was recorded, or whose processes are not known
-//! to be alive.
+//! A trace does not show, and so nothing checks, when a client counts as slow, and that the ring does not wait for it.
+//! Not flagged: clients of which nothing was recorded, or whose processes are not known to be alive.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -37,19 +36,19 @@ pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
     check_joins(groups, findings);
 }
 
-/// What is known of clients, by name.
+/// The state of clients, by name.
 #[derive(Default)]
 struct Known {
-    /// All of its connections are over.
+    /// The names of which all connections are over.
     gone: FxHashSet<u32>,
-    /// It has one connection only, which is live.
+    /// The names with one connection only, which is live.
     constant: FxHashSet<u32>,
 }
 
 impl Known {
     fn of(view: &View<'_>) -> Self {
         let groups = &view.groups;
-        // By name: how many connections, how many that are over, how many live.
+        // By name: the number of connections, of those that are over, and of those that are live.
         let mut counts: FxHashMap<u32, [u32; 3]> = FxHashMap::default();
         for (number, one) in groups.connections() {
             let ended = matches!(view.end(one.process), End::Crashed | End::Left);

@@ -1,12 +1,11 @@
-//! The properties, one a file: what it says, where it comes from, and what it leaves alone.
+//! The properties, one a file: its rule, its source, and the cases that it leaves alone.
 //!
-//! E, C, S, V, O and F follow the definition of Extended Virtual Synchrony (Moser, Amir,
-//! Melliar-Smith and Agarwal 1994, §2): basic delivery, configuration changes, self-delivery,
-//! failure atomicity, order, and safe delivery. All are predicates over what processes saw, and none
-//! knows how an engine works.
+//! E, C, S, V, O and F follow the definition of Extended Virtual Synchrony (Moser, Amir, Melliar-Smith and Agarwal
+//! 1994, §2): basic delivery, configuration changes, self-delivery, failure atomicity, order, and safe delivery. All
+//! are predicates over the events of processes, and none knows how an engine works.
 //!
-//! P is about the optional layer that says which configurations are primary, and has nothing to say
-//! where that is not used.
+//! P is about the optional layer that says which configurations are primary, and has nothing to say of traces without
+//! it.
 //!
 //! K is about clients and their process groups, and has nothing to say of traces without any.
 //!
@@ -156,7 +155,7 @@ const fn of_all(
     Uniformly { name, title, check }
 }
 
-/// Those of one order over primary views; of [`ALL`] all follow that are about clients.
+/// The properties of one order over primary views; all properties of [`ALL`] about clients follow them.
 const UNIFORM: [Uniformly; 13] = [
     views("UV", "validity", uv_validity::check),
     views("UA", "uniform agreement", ua_agreement::check),
@@ -203,7 +202,7 @@ pub fn check_uniform(trace: &Trace, options: &Options) -> Report {
     report
 }
 
-/// Checks what is about clients, whose order is any engine's.
+/// Checks the properties of clients, which hold over the order of any engine.
 pub(crate) fn add_clients(view: &View<'_>, report: &mut Report) {
     for property in ALL.iter().filter(|property| property.name.starts_with('K')) {
         let mut findings = Findings::new(property.name, property.title);

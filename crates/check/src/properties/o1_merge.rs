@@ -1,13 +1,12 @@
-//! O1, one order: what all processes saw fits into one order of time.
+//! O1, one order: the events of all processes fit into one order of time.
 //!
-//! The graph has a node for every origination, one for every message, which stands for all its
-//! deliveries, and one for every configuration. Edges lead from each thing a process saw to the next,
-//! and from a message's origination to the message. It must have no cycle: then originations,
-//! deliveries and configuration changes can be numbered so that causes come before effects and all
-//! processes agree, as the definition asks of its function `ord`.
+//! The graph has a node for every origination, one for every message, which stands for all its deliveries, and one for
+//! every configuration. Edges lead from each event of a process to its next, and from a message's origination to the
+//! message. It must have no cycle: then originations, deliveries and configuration changes can be numbered so that
+//! causes come before effects and all processes agree, as the definition asks of its function `ord`.
 //!
-//! Reliable and fifo messages are left out where they have no place in the total order. Engines with one order
-//! over primary views give them one. Where that order begins anew, a message has a node in each.
+//! Reliable and fifo messages are left out if they have no place in the total order. Engines with one order over
+//! primary views give them one. If that order begins anew, a message has a node in each order.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +22,7 @@ pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
     check_graph(&Nodes::of(view, is_ordered), findings);
 }
 
-/// The same, where messages of all services are ordered.
+/// The same check, if messages of all services are ordered.
 pub(super) fn check_all_services(uniform: &Uniform<'_>, findings: &mut Findings) {
     let mut nodes = Nodes::of(&uniform.base, |_| true);
     nodes.orders = vec![0; nodes.configurations as usize];
@@ -58,9 +57,10 @@ struct Nodes<'a> {
     is_ordered: fn(Service) -> bool,
     messages: u32,
     configurations: u32,
-    /// By configuration: of which order it is. Empty if there is but one.
+    /// By configuration: its order. Empty if there is but one.
     orders: Vec<u32>,
-    /// Of who went back to a configuration: from which of its events on that is of another order.
+    /// By process and configuration that it went back to: the first of its events that is of another order, and that
+    /// order.
     again: BTreeMap<(u32, u32), (usize, u32)>,
     /// By origination: its message.
     originations: Vec<u32>,
@@ -106,7 +106,7 @@ impl<'a> Nodes<'a> {
         order.copied().unwrap_or(0) * self.messages + message
     }
 
-    /// Tells every edge, and the process that saw it; none for that of a message.
+    /// Gives every edge, with the process that saw it; none for that of a message.
     fn walk(&self, edge: &mut dyn FnMut(u32, u32, Option<u32>)) {
         let first = self.first();
         let mut originated = first + self.configurations;

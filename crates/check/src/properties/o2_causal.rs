@@ -1,8 +1,8 @@
 //! O2, causal order: a process that delivers a message has delivered before it, in the same ring,
 //! every message that its sender had originated or delivered there before originating it.
 //!
-//! It is enough to look at what the sender itself had: what that depends on in turn was looked at when
-//! it was delivered. Dependencies through reliable and fifo messages do not count.
+//! It is enough to look at the past of the sender itself: the dependencies of a message in that past were looked at
+//! when the sender delivered it. Dependencies through reliable and fifo messages do not count.
 
 use rustc_hash::FxHashMap;
 
@@ -11,31 +11,31 @@ use crate::report::Findings;
 use crate::trace::Step;
 use crate::view::{Delivered, Tenure, View, is_ordered};
 
-/// What one process had when it originated a message.
+/// The past of a process at the origination of a message.
 #[derive(Clone, Copy)]
 struct Past {
     /// The process, as its place among the ring's tenures.
     sender: u32,
-    /// How many messages of the ring it had delivered.
+    /// The number of messages of the ring that it had delivered.
     delivered: u32,
-    /// How many it had originated.
+    /// The number of messages that it had originated.
     originated: u32,
 }
 
-/// What a process did in the ring's regular configuration, as ranks.
+/// The acts of a process in the ring's regular configuration, as ranks.
 #[derive(Default)]
 struct Acts {
     delivered: Vec<u32>,
     originated: Vec<u32>,
-    /// How many of the deliveries are the first of the ring's messages, in order and without a gap.
-    /// In a ring that works, all of them.
+    /// The number of deliveries that are the first of the ring's messages, in order and without a gap. In a ring that
+    /// works, all of them.
     dense: u32,
 }
 
 struct RingPast {
     /// Ranks of the messages in the total order.
     order: Vec<u32>,
-    /// By rank.
+    /// The past of each message, by rank.
     pasts: Vec<Option<Past>>,
     acts: Vec<Acts>,
 }
@@ -102,14 +102,14 @@ impl RingPast {
     }
 }
 
-/// How far one process is known to have delivered what others had: nothing is looked at twice.
+/// The progress of one process in what others had delivered, so that nothing is looked at twice.
 struct Progress {
     mine: Bits,
-    /// How many of the ring's first messages.
+    /// The number of the ring's first messages.
     dense: u32,
-    /// By sender: how many of its own.
+    /// By sender: the number of its own messages.
     own: Vec<u32>,
-    /// By sender that delivered with gaps: how many of those.
+    /// By sender that delivered with gaps: the number of those deliveries.
     gapped: FxHashMap<u32, u32>,
 }
 
@@ -129,7 +129,7 @@ impl Progress {
     }
 }
 
-/// Counts on through `sequence` up to `goal`; stops at what is missing.
+/// Counts on through `sequence` up to `goal`; stops at the first missing rank.
 fn advance(mine: &Bits, sequence: &[u32], done: &mut u32, goal: u32) -> Option<u32> {
     while *done < goal {
         let rank = sequence[*done as usize];
@@ -141,7 +141,7 @@ fn advance(mine: &Bits, sequence: &[u32], done: &mut u32, goal: u32) -> Option<u
     None
 }
 
-/// Stops at the first gap: what comes after it often has the same one.
+/// Checks a tenure up to the first gap: later messages often have the same one.
 fn check_tenure(view: &View<'_>, tenure: &Tenure, past: &RingPast, findings: &mut Findings) {
     let order = &view.rings[tenure.ring as usize].order;
     let mut progress = Progress {

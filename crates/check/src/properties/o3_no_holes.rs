@@ -1,7 +1,6 @@
-//! O3, no holes: a process that delivers a message in a configuration has delivered every earlier
-//! message of the ring whose sender is a member of that configuration, if anybody delivered it. In a
-//! regular configuration all senders are members; in a transitional one, what is missing may only be
-//! from those who were left behind.
+//! O3, no holes: a process that delivers a message in a configuration has delivered every earlier message of the ring
+//! whose sender is a member of that configuration, if any process delivered it. In a regular configuration all senders
+//! are members; in a transitional one, only messages of members that were left behind may be missing.
 
 use crate::bits::Bits;
 use crate::report::Findings;
@@ -19,7 +18,7 @@ pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
     }
 }
 
-/// Stops at the first hole: what comes after it has the same one.
+/// Checks a tenure up to the first hole: later messages have the same one.
 fn check_tenure(view: &View<'_>, tenure: &Tenure, anybody: &Bits, findings: &mut Findings) {
     let order = &view.rings[tenure.ring as usize].order;
     let mut mine = Bits::new(order.len());

@@ -1,8 +1,8 @@
 //! O4, one place each: in a ring a message has one position and a position has one message, for all
 //! processes; and each process delivers the messages of the total order by ascending positions.
 //!
-//! Reliable and fifo messages have positions too, and may be delivered ahead of them. Positions
-//! nobody used are not looked for: a message in several packets has that of its last.
+//! Reliable and fifo messages have positions too, and may be delivered ahead of them. Unused positions are not looked
+//! for: a message in several packets has that of its last.
 
 use crate::report::Findings;
 use crate::trace::Step;

@@ -1,13 +1,13 @@
-//! P1, one primary: a process reports only its current regular configuration as primary, and once; and
-//! all primaries are in one order, the one in which those who were in several saw them.
+//! P1, one primary: a process reports only its current regular configuration as primary, and once; and all primaries
+//! are in one order, the one in which processes that were in several saw them.
 //!
-//! That is: no two have the same number, and each has a member in common with the one that follows it
-//! by number. Numbers grow at every node (C7), so that member was in the first one first. Two primaries
-//! of parts that could not hear each other have numbers without such a chain between them. Links of the
-//! chain that nobody reported are allowed for: configurations that all of their members delivered.
+//! In other words, no two have the same number, and each has a member in common with the one that follows it by number.
+//! Numbers grow at every node (C7), so that member was in the first one first. Two primaries of parts that could not
+//! hear each other have numbers without such a chain between them. Links of the chain that no process reported are
+//! allowed for: configurations that all of their members delivered.
 //!
-//! It is not asked that no two overlap in time: who was cut off does not know it until its token is
-//! lost, and an application may be behind its process.
+//! Primaries may overlap in time: a process that was cut off does not know it until its token is lost, and an
+//! application may be behind its process.
 
 use crate::report::Findings;
 use crate::trace::Step;

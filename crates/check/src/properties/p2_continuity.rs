@@ -1,21 +1,21 @@
-//! P2, continuous primaries: each primary has a quorum of the one before it by number. Only so can
-//! there not be another one that follows as well.
+//! P2, continuous primaries: each primary has a quorum of the one before it by number. Otherwise there could be another
+//! one that follows as well.
 //!
 //! Between two that were reported there may have been some that ended before anybody could: a chain of
 //! configurations that all of their members delivered, each a quorum of the one before, is enough.
 //!
-//! A quorum is more than half of its nodes, or half of them with the smallest (dynamic linear voting).
-//! Where primaries are those with a majority of configured nodes, it is that majority instead. A trace
-//! does not say by which rule it was made: unless the options do, either is enough, and the nodes that
-//! the trace names stand for the configured ones.
+//! A quorum is more than half of its nodes, or half of them with the smallest (dynamic linear voting). If primaries are
+//! configurations with a majority of configured nodes, a quorum is that majority instead. A trace does not say by which
+//! rule it was made: unless the options do, either is enough, and the nodes that the trace names stand for the
+//! configured ones.
 
 //!
-//! Where the list of nodes that count changes from node to node, each primary has a node of the one before: both lists have to
-//! agree until one of them is over.
+//! If the list of nodes that count changes from node to node, each primary has a node of the one before: both lists
+//! have to agree until one of them is over.
 //!
-//! Of engines with views ([`check_views`]) a trace has the views alone. Where members vote, there may have been primary
-//! configurations between two of them in which no view began, each a quorum of the one before. What is left is that one
-//! process at least goes from view to view; that all of them are one order is what VS1 to VS5 and UTO say.
+//! A trace of an engine with views ([`check_views`]) has the views alone. If members vote, there may have been primary
+//! configurations between two of them in which no view began, each a quorum of the one before. Then P2 requires only
+//! that one process at least goes from view to view; VS1 to VS5 and UTO check that all views are one order.
 
 use rota_core::contract::NodeId;
 
@@ -56,7 +56,7 @@ pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
     }
 }
 
-/// The same for views. See the module page.
+/// The same check for views. See the module page.
 pub(super) fn check_views(view: &View<'_>, findings: &mut Findings) {
     if matches!(view.options.primary, Some(PrimaryRule::Majority(_))) {
         check(view, findings);

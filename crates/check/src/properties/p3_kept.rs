@@ -2,10 +2,10 @@
 //! reported, every process that was a member of that configuration and reports a later primary has
 //! delivered the message before that report.
 //!
-//! How nodes that were not there, or have lived another life since, come to know what was delivered is
-//! the application's: it has one of those of whom this speaks to ask. Where nobody lived through from
-//! one primary to the next, nothing is said: what an application keeps over a crash does not show.
-//! Messages delivered in a transitional configuration, or before the report, are no part of the promise.
+//! A node that was not there, or has lived another life since, learns of those messages by its application, which has a
+//! process of this rule to ask. If no process lived through from one primary to the next, the property says nothing: a
+//! trace does not show what an application keeps over a crash. Messages delivered in a transitional configuration, or
+//! before the report, are no part of the promise.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ fn is_member(view: &View<'_>, primary: &Primary, process: u32) -> bool {
     span.is_some_and(|span| view.is_member(span.members, process))
 }
 
-/// What was delivered as safe after a report, and before the transitional configuration.
+/// The messages delivered as safe after a report, and before the transitional configuration.
 fn promised(view: &View<'_>, primary: &Primary) -> Bits {
     let mut promised = Bits::new(view.rings[primary.ring as usize].order.len());
     for (process, at) in &primary.reports {

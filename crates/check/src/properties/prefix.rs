@@ -1,5 +1,5 @@
-//! Prefixes: of what processes deliver in one regular configuration, in the total order, the shorter
-//! sequence begins the longer. It is O3 in a regular configuration, where no member is left out.
+//! Prefixes: of two sequences that processes deliver in one regular configuration, in the total order, the shorter
+//! begins the longer. It is O3 in a regular configuration, where no member is left out.
 
 use crate::report::Findings;
 use crate::view::View;

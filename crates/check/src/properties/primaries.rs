@@ -5,22 +5,22 @@ use rota_core::contract::{ConfigurationKind, NodeId, RingId};
 use crate::trace::Step;
 use crate::view::View;
 
-/// A configuration that somebody reported as primary.
+/// A configuration that some process reported as primary.
 #[derive(Debug)]
 pub(super) struct Primary {
     pub id: RingId,
-    /// The view's number of its ring.
+    /// The number of its ring in the view.
     pub ring: u32,
-    /// Who first reported it.
+    /// The process that reported it first.
     pub by: u32,
     /// Its members' nodes, ascending; a node is one over all of its lives.
     pub nodes: Vec<NodeId>,
-    /// By process: who reported it, and as which of its events.
+    /// The processes that reported it, each with the number of its event.
     pub reports: Vec<(u32, usize)>,
 }
 
-/// All of them, by their numbers. What was reported without being current at the time is left out:
-/// P1 says so.
+/// All primary configurations, by their numbers. A report of a configuration that was not current at the time is left
+/// out: P1 flags it.
 pub(super) fn primaries(view: &View<'_>) -> Vec<Primary> {
     let mut all: Vec<Primary> = Vec::new();
     for process in view.trace.began() {
@@ -55,9 +55,9 @@ pub(super) fn primaries(view: &View<'_>) -> Vec<Primary> {
     all
 }
 
-/// Whether `after` follows `before`, perhaps by way of configurations between them, each of which
-/// `follows` the one before. A configuration that became primary may have ended before anybody got to
-/// report it; but all of its members had delivered it.
+/// Whether `after` follows `before`, perhaps by way of configurations between them, each of which `follows` the one
+/// before. A configuration that became primary may have ended before any process got to report it; but all of its
+/// members had delivered it.
 pub(super) fn leads(
     view: &View<'_>,
     before: &Primary,
@@ -112,7 +112,7 @@ fn nodes(view: &View<'_>, members: &[u32]) -> Vec<NodeId> {
 }
 
 impl Primary {
-    /// How many of these nodes are members.
+    /// The number of these nodes that are members.
     pub fn count(&self, nodes: &[NodeId]) -> usize {
         nodes.iter().filter(|node| self.has(**node)).count()
     }
@@ -121,7 +121,7 @@ impl Primary {
         self.nodes.binary_search(&node).is_ok()
     }
 
-    /// As people read it.
+    /// The text for people.
     pub fn show(&self, view: &View<'_>) -> String {
         let nodes: Vec<String> = self.nodes.iter().map(ToString::to_string).collect();
         let (id, nodes, by) = (self.id, nodes.join(", "), view.who(self.by));

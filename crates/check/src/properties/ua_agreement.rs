@@ -1,10 +1,10 @@
-//! UA, uniform agreement: what anybody has delivered in a view, also somebody who crashed then, everybody
-//! delivers there who goes on to the view that follows it, and everybody who rests in it; and nobody rests
-//! in any view but the newest.
+//! UA, uniform agreement: a message that any process has delivered in a view, even one that crashed then, is delivered
+//! there by each process that goes on to the view that follows it, and by each process that rests in it; and no process
+//! rests in any view but the newest.
 //!
-//! A process is excused exactly of what was delivered in views that it was not in, and in views that it did
-//! not see the end of: it was excluded, or failed, or was told at the end that it is excluded. Not judged are
-//! changes to views that are not certain.
+//! A process is excused exactly of messages that were delivered in views that it was not in, and in views that it did
+//! not see the end of: it was excluded, or failed, or was told at the end that it is excluded. Not judged are changes
+//! to views that are not certain.
 
 use crate::report::Findings;
 use crate::trace::Step;
@@ -46,7 +46,7 @@ fn check_stay(uniform: &Uniform<'_>, stay: &Stay, findings: &mut Findings) {
     }
 }
 
-/// Who delivered a message in a view.
+/// A process that delivered a message in a view, as text.
 fn deliverer(uniform: &Uniform<'_>, view: u32, message: u32) -> String {
     let conf = uniform.views[view as usize].conf;
     let mut stays = uniform.stays.iter();
@@ -61,7 +61,7 @@ fn deliverer(uniform: &Uniform<'_>, view: u32, message: u32) -> String {
     found.map_or_else(String::new, |stay| uniform.base.who(stay.process))
 }
 
-/// By message: the first view in which anybody delivered it, without those that its sender went back behind.
+/// By message: the first view in which any process delivered it, without those that its sender went back behind.
 pub(super) fn homes(uniform: &Uniform<'_>) -> Vec<Option<u32>> {
     let mut homes = vec![None; uniform.broadcasts.len()];
     let again = |view: &Installed| matches!(view.begins, Begins::Again { .. });

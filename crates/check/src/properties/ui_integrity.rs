@@ -2,8 +2,8 @@
 //! is delivered was broadcast with that payload and service, by its sender before the sender delivers it; and
 //! a process delivers a message at most once, over all of its views, also after it was excluded and came back.
 //!
-//! That a broadcast comes before deliveries at others follows from O1. Not flagged: messages of a process whose
-//! trace was not given.
+//! O1 implies that a broadcast comes before deliveries at others. Not flagged: messages of a process whose trace was
+//! not given.
 
 use rota_core::contract::Service;
 

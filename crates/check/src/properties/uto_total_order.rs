@@ -1,11 +1,11 @@
-//! UTO, strong total order: over all processes, crashed ones too, a message has one position, in one view, and
-//! a position has one message; every process delivers by ascending positions; and in a view it delivers the
-//! first messages of all that anybody delivers there, without a gap.
+//! UTO, strong total order: over all processes, crashed ones too, a message has one position, in one view, and a
+//! position has one message; every process delivers by ascending positions; and in a view it delivers the first
+//! messages of all that any process delivers there, without a gap.
 //!
-//! Positions count packets. Those of packets that carry only parts of messages, or what was delivered before,
-//! are nobody's, and not looked for: a gap is a message that another process delivered in between. Where an
-//! order begins anew, positions do too: a message that only they had delivered who have forgotten may have one there
-//! as well. Where it goes back to a view, that has two ends, of which each is one sequence.
+//! Positions count packets. Packets that carry only parts of messages, or messages that were delivered before, leave
+//! positions without a message, which are not looked for: a gap is a message that another process delivered in between.
+//! If an order begins anew, positions do too: a message that only processes had delivered that have forgotten may have
+//! a position there as well. If the order goes back to a view, that view has two ends, each of which is one sequence.
 
 use std::collections::BTreeMap;
 

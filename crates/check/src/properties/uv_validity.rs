@@ -1,10 +1,10 @@
 //! UV, validity: at rest, a process in its view has delivered everything that it broadcast.
 //!
-//! It is excused of what others delivered in a view that it was not in, or did not see the end of. Of
-//! what nobody has delivered it is excused if a view that came later is not certain: then somebody may have
-//! counted it as delivered, whose application failed before it took it. A process that was told it is excluded
-//! waits, and is not judged; but where the harness says who can reach whom, and of which nodes a majority
-//! is needed (`Options::components`, `Options::primary`), nobody in a majority may wait.
+//! It is excused of messages that others delivered in a view that it was not in, or did not see the end of. Of a
+//! message that no process has delivered it is excused if a later view is not certain: then a process may have counted
+//! the message as delivered, while its application failed before it took it. A process that was told it is excluded
+//! waits, and is not judged; but if the harness says which processes can reach each other, and of which nodes a
+//! majority is needed (`Options::components`, `Options::primary`), no process in a majority may wait.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -42,7 +42,8 @@ fn resting<'b>(uniform: &'b Uniform<'_>, process: u32) -> Option<&'b Stay> {
     uniform.rests(stay).then_some(stay)
 }
 
-/// What was delivered in stays, looked at once for all that was broadcast: a stay may have as many deliveries as there are broadcasts.
+/// The deliveries in stays, looked at once for all broadcasts: a stay may have as many deliveries as there are
+/// broadcasts.
 #[derive(Default)]
 struct Delivered(FxHashMap<u32, FxHashSet<u32>>);
 

@@ -1,7 +1,6 @@
-//! V1, failure atomicity: processes that go together from one ring through a transitional
-//! configuration to the next deliver the same sequence in the ring, and the same sequence in the
-//! transitional configuration. That they deliver the same of the old ring, as classical virtual
-//! synchrony asks, follows.
+//! V1, failure atomicity: processes that go together from one ring through a transitional configuration to the next
+//! deliver the same sequence in the ring, and the same sequence in the transitional configuration. It follows that they
+//! deliver the same of the old ring, as classical virtual synchrony asks.
 //!
 //! Of reliable and fifo messages the sets have to be equal, over both configurations together: they
 //! are delivered on receipt, which may come before the change at one process and after it at another.

@@ -1,10 +1,10 @@
-//! VS1, agreed views: all configurations are regular, one with the same id has the same members everywhere, and
-//! who installs it is one of them. No two have the same number, and each process installs views by ascending
-//! ids: one at a time. It reports each as primary once, before anything else but its own broadcasts. On a
-//! ring on which it is excluded it was in no view before.
+//! VS1, agreed views: all configurations are regular, one with the same id has the same members everywhere, and a
+//! process that installs it is one of them. No two have the same number, and each process installs views by ascending
+//! ids: one at a time. It reports each as primary once, before anything else but its own broadcasts. On a ring on which
+//! it is excluded it was in no view before.
 //!
-//! A member of a view that follows another installs that one too, if it was a member. Not judged is that of
-//! views that are not certain.
+//! A member of a view that follows another installs that other one too, if it was a member. This is not judged of views
+//! that are not certain.
 
 use rota_core::contract::ConfigurationKind;
 
@@ -32,7 +32,7 @@ pub(super) fn check(uniform: &Uniform<'_>, findings: &mut Findings) {
     check_skipped(uniform, findings);
 }
 
-/// What a process has seen of views.
+/// The views of a process so far.
 #[derive(Default)]
 struct State {
     /// Its view.

@@ -3,9 +3,9 @@
 //! view, right before it installs the view that follows it: if others have gone on to a view without it, there is no
 //! rest, and between the rest and the view it is not told again. It starts once, and sees nothing after its end.
 //!
-//! When a view ends at a process shows only where it is told that it is excluded; what it delivers before,
-//! the end of its view may have left waiting for its application. Not flagged is that a rest is not followed by
-//! a view where the process is not known to be alive at the end.
+//! The end of a view at a process shows only if the process is told that it is excluded; its deliveries before may have
+//! waited for its application since the end of the view. Not flagged is a rest that no view follows, if the process is
+//! not known to be alive at the end.
 
 use crate::report::Findings;
 use crate::trace::Step;
@@ -60,7 +60,7 @@ fn wrong(
     }
 }
 
-/// What a process delivers of a view after it was excluded.
+/// Checks the deliveries of a view that a process makes after it was excluded.
 fn check_rest(uniform: &Uniform<'_>, stay: &Stay, findings: &mut Findings) {
     let Some(excluded) = stay.excluded else {
         return;

@@ -1,9 +1,9 @@
-//! VS4, the forced part: what a survivor delivers of a view after it was told that it is excluded, every other
+//! VS4, the forced part: messages of a view that a survivor delivers after it was told that it is excluded, every other
 //! survivor has delivered too, as the end of its own sequence there, with the same positions.
 //!
-//! Survivors that were not told so deliver their forced part as well, but it does not show where it begins:
-//! VS2 compares all of theirs. Whoever has delivered such a part has survived, and so is judged also where
-//! the next view is not certain; the others then only up to where they end.
+//! Survivors that were not told so deliver their forced part as well, but it does not show where it begins: VS2
+//! compares all of theirs. A process that has delivered such a part has survived, and so is judged even if the next
+//! view is not certain; the others then only up to where they end.
 
 use crate::report::Findings;
 use crate::uniform::{Stay, Uniform};
@@ -27,7 +27,7 @@ pub(super) fn check(uniform: &Uniform<'_>, findings: &mut Findings) {
     }
 }
 
-/// What was delivered behind an event: positions and messages.
+/// The deliveries behind an event: positions and messages.
 fn forced(uniform: &Uniform<'_>, stay: &Stay, behind: usize) -> Vec<(u64, u32)> {
     let deliveries = uniform.deliveries(stay).filter(|(at, _)| *at > behind);
     deliveries

@@ -1,21 +1,21 @@
-//! VS5, positions over views: all positions of a view come behind all positions of the views before it in the
-//! order. So somebody who was a member of the one before has to be in each: it knows where that ended.
+//! VS5, positions over views: all positions of a view come behind all positions of the views before it in the order. So
+//! each view has a member of the one before, which knows where that ended.
 //!
-//! Only where nobody remembers an order begins anew: nobody who has been in a view is alive, or later lives of
-//! more than half of the nodes are here (of the configured ones, if the options say which; else of all that the
-//! trace names). Where more than half have forgotten, and with them the newest views, while others remember an older
-//! one, the order goes back to that: positions go on from where it ended for those who remember it. Flagged although it
-//! is more than is promised: the same, where no trace shows the views that are forgotten.
+//! An order begins anew only if no process remembers: no process that has been in a view is alive, or later lives of
+//! more than half of the nodes are here (of the configured ones, if the options say which; else of all that the trace
+//! names). If more than half have forgotten, and with them the newest views, while others remember an older one, the
+//! order goes back to that: positions go on from where it ended for the processes that remember it. Flagged although it
+//! is more than is promised: the same, if no trace shows the views that are forgotten.
 //!
-//! That no position within is left out, as far as anybody can tell, and that all members begin with the same
-//! one, are UTO's.
+//! UTO checks that no position within is left out, as far as any trace shows, and that all members begin with the same
+//! one.
 
 use crate::report::Findings;
 use crate::uniform::{Begins, Uniform};
 
 pub(super) fn check(uniform: &Uniform<'_>, findings: &mut Findings) {
     let mut last: Option<(u64, u32)> = None;
-    // By view: where the order stood when it began.
+    // By view: the position of the order when it began.
     let mut stood = Vec::new();
     for (number, view) in (0..).zip(&uniform.views) {
         let first = view.sequence.first();

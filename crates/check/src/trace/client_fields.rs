@@ -1,4 +1,4 @@
-//! How events of clients are written.
+//! The form of events of clients in a line.
 
 use std::fmt::Write as _;
 
@@ -69,7 +69,7 @@ fn write_view(text: &mut String, view: &GroupView) {
     field(text, "vs_sets", &view.vs_sets);
 }
 
-/// Strings and lists of them can be written always, and to a string.
+/// Appends a field: strings and lists of them can be written always, and to a string.
 fn field<T: Serialize + ?Sized>(text: &mut String, key: &str, value: &T) {
     let value = serde_json::to_string(value).unwrap_or_default();
     let _ = write!(text, r#","{key}":{value}"#);

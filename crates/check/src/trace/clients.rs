@@ -1,4 +1,4 @@
-//! What the clients of all processes saw, by numbers.
+//! The events of the clients of all processes, by numbers.
 
 use rota_core::contract::{MessageId, Service, Time};
 use rustc_hash::FxHashMap;
@@ -10,13 +10,13 @@ use crate::event::{self, Cause, ClientEvent, ClientSaw, Gid};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Post {
     pub message: u32,
-    /// A list of groups.
+    /// The number of a list of groups.
     pub groups: u32,
     pub service: Service,
     pub hash: u64,
 }
 
-/// A view of a group. Equal ones say the same: the order of the sets and within them says nothing.
+/// A view of a group. Equal views mean the same: the order of the sets and within them has no meaning.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct GroupView {
     pub group: u32,
@@ -26,7 +26,7 @@ pub(crate) struct GroupView {
     pub sets: Vec<Vec<u32>>,
 }
 
-/// What a client saw or did.
+/// An event of a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Saw {
     Join { group: u32 },
@@ -52,10 +52,10 @@ pub(crate) struct Connection {
     pub times: Vec<Time>,
 }
 
-/// All of them.
+/// The clients of all processes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clients {
-    /// Of clients and of groups: a client's name is its private group.
+    /// The names of clients and of groups: a client's name is its private group.
     names: Interner<String>,
     lists: Interner<Vec<u32>>,
     messages: Interner<MessageId>,
@@ -67,7 +67,7 @@ pub(crate) struct Clients {
 }
 
 impl Connection {
-    /// Whether its process is in no view at the end of what is known of it, as far as it was told.
+    /// Whether the last event about exclusion told the client that its process is in no view.
     pub fn is_excluded(&self) -> bool {
         let told = self.saw.iter().rev();
         let mut told = told.filter(|saw| matches!(saw, Saw::Excluded | Saw::Included { .. }));
@@ -80,7 +80,7 @@ impl Clients {
         let name = self.names.number(&event.client);
         let saw = self.saw(&event.saw);
         let next = self.connections.len();
-        // As many as names, which fit.
+        // No more than there are names, which fit.
         let number = *self.open.entry((process, name)).or_insert(next as u32) as usize;
         if number == next {
             self.connections.push(Connection {

@@ -1,4 +1,4 @@
-//! What all processes saw, in memory and in files.
+//! The events of all processes, in memory and in files.
 //!
 //! A [`Trace`] keeps one list of events for each process, in the order in which they were pushed.
 //! Nothing is assumed about the clocks of different processes. Names are replaced by numbers when an
@@ -86,7 +86,7 @@ pub(crate) enum Step {
     Primary {
         conf: u32,
     },
-    /// On the ring of this configuration.
+    /// The process is excluded, on the ring of this configuration.
     Excluded {
         conf: u32,
     },
@@ -98,14 +98,14 @@ pub(crate) enum Step {
     Leave,
 }
 
-/// What one process saw.
+/// The events of one process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Story {
     pub steps: Vec<Step>,
     pub times: Vec<Time>,
 }
 
-/// What all processes saw.
+/// The events of all processes.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     processes: Interner<Process>,
@@ -115,7 +115,7 @@ pub struct Trace {
     members: Interner<Vec<Process>>,
     stories: Vec<Story>,
     clients: Clients,
-    /// Who saw something, by who began first: the order of a node's lives.
+    /// The processes that saw something, in the order of their first events: the order of a node's lives.
     began: Vec<u32>,
     quiescent: bool,
 }
@@ -126,7 +126,7 @@ impl Trace {
         Self::default()
     }
 
-    /// Adds what a process saw after everything it saw before.
+    /// Adds an event of a process, behind all its earlier events.
     ///
     /// The lives of a node have to be pushed one after the other: its restarted process says nothing
     /// before its predecessor has said its last.
@@ -185,13 +185,13 @@ impl Trace {
         story.times.push(event.time);
     }
 
-    /// All faults are healed, all rings stable and all queues empty at the end of the trace: who has
-    /// not crashed or left by then is alive.
+    /// All faults are healed, all rings stable and all queues empty at the end of the trace: a process that has not
+    /// crashed or left by then is alive.
     pub const fn quiesce(&mut self) {
         self.quiescent = true;
     }
 
-    /// How many events there are.
+    /// The number of events.
     pub fn events(&self) -> usize {
         let processes = self.stories.iter().map(|story| story.steps.len());
         processes.sum::<usize>() + self.clients.events()
@@ -221,7 +221,7 @@ impl Trace {
         }
     }
 
-    /// Everybody who saw something or is named.
+    /// All processes that saw something or are named.
     pub(crate) fn processes(&self) -> &[Process] {
         self.processes.all()
     }
@@ -258,13 +258,13 @@ impl Trace {
         &self.began
     }
 
-    /// Of which order it is, as far as it shows.
+    /// The order that the trace is of, as far as it shows.
     pub fn shown_order(&self) -> Order {
         let steps = || self.stories.iter().flat_map(|story| &story.steps);
         if !self.is_uniform() {
             return Order::Evs;
         }
-        // Of a view it is said at once that it is primary.
+        // A view is reported as primary at once.
         if steps().any(|step| matches!(step, Step::Primary { .. })) {
             return Order::Uniform;
         }
@@ -276,8 +276,8 @@ impl Trace {
         }
     }
 
-    /// Whether it is certain that places were given by one order, and not by each ring its own: somebody says so, in
-    /// that its broadcasts have no place or it is excluded, and nobody has what is only seen on rings.
+    /// Whether it is certain that one order gave the places, and not each ring its own: some process shows it, by a
+    /// broadcast without a place or by an exclusion, and no process has an event that is only seen on rings.
     pub fn is_uniform(&self) -> bool {
         let mut uniform = false;
         for step in self.stories.iter().flat_map(|story| &story.steps) {

@@ -9,18 +9,18 @@ use super::Trace;
 use super::line::{Fields, Line};
 use crate::event::EventKind;
 
-/// Why a trace could not be read.
+/// The reason for which a trace could not be read.
 #[derive(Debug)]
 pub enum TraceError {
-    /// The system's own.
+    /// An error of the system.
     Io(PathBuf, io::Error),
     /// A line is not one of a trace.
     Malformed {
-        /// In which file.
+        /// The file.
         file: PathBuf,
         /// Its number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The mistake in the line.
         what: String,
     },
 }
@@ -121,7 +121,7 @@ fn parse(text: &[u8]) -> Result<Line, Bad> {
     fields.line().map_err(|what| Bad { what, cut: false })
 }
 
-/// Whether this is what follows when a process was killed.
+/// Whether this line follows when a process was killed.
 fn ends_a_life(line: &Line) -> bool {
     matches!(line, Line::Event(event) if matches!(event.kind, EventKind::Start | EventKind::Crash))
 }

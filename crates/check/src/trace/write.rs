@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::event::{Conf, Event, EventKind, Placed, Sent};
 use crate::name::Name;
 
-/// Writes events as lines, the same that a node writes. Writes often and little: give it a
+/// Writes events as lines, the same that a node writes. It writes often and little at a time: give it a
 /// [`std::io::BufWriter`].
 #[derive(Debug)]
 pub struct TraceWriter<W> {

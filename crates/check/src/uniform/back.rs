@@ -1,5 +1,5 @@
-//! Where an order goes back: more than half of the nodes have forgotten, the newest view with them, and those who
-//! remember an older one go on from that.
+//! Orders that go back: more than half of the nodes have forgotten, the newest view with them, and the processes that
+//! remember an older view go on from that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,12 @@ use super::{Begins, Installed};
 use crate::trace::Step;
 use crate::view::View;
 
-/// Puts what goes back into the list of views: before each view whose members went back to an earlier one, that one
-/// stands again, as it ended for them.
+/// Puts views that an order goes back to into the list again: such a view stands before the first view of the members
+/// that went back to it, as it ended for them.
 pub(super) fn insert(base: &View<'_>, views: Vec<Installed>) -> Vec<Installed> {
     let backs = find(base, &views);
     let mut all: Vec<Installed> = Vec::with_capacity(views.len() + backs.len());
-    // Where in the list each view is.
+    // The places of the views in the list.
     let mut places = Vec::with_capacity(views.len());
     for (number, view) in (0..).zip(views) {
         if let Some(to) = backs.get(&number) {
@@ -28,7 +28,7 @@ pub(super) fn insert(base: &View<'_>, views: Vec<Installed>) -> Vec<Installed> {
     all
 }
 
-/// By view that goes back: to which one.
+/// The views before which an order goes back, each with the view that it goes back to.
 fn find(base: &View<'_>, views: &[Installed]) -> BTreeMap<u32, u32> {
     let numbers = views.iter().map(|view| view.conf).zip(0..);
     let paths = paths(base, &numbers.collect());
@@ -39,7 +39,7 @@ fn find(base: &View<'_>, views: &[Installed]) -> BTreeMap<u32, u32> {
         }
     }
     let mut remember: BTreeSet<u32> = BTreeSet::new();
-    // By process: the newest view that it was listed in, whether it shows there or not.
+    // By process: the newest view that listed it, even if the process has not installed it.
     let mut listed: BTreeMap<u32, u32> = BTreeMap::new();
     let mut found = BTreeMap::new();
     for (number, view) in (0..).zip(views) {
@@ -60,7 +60,7 @@ fn find(base: &View<'_>, views: &[Installed]) -> BTreeMap<u32, u32> {
     found
 }
 
-/// Whether anybody's next view after the one is the other.
+/// Whether any process went from the one view to the other next.
 fn goes(paths: &BTreeMap<u32, Vec<u32>>, from: u32, to: u32) -> bool {
     let mut steps = paths.values().flat_map(|path| path.windows(2));
     steps.any(|step| step == [from, to])

@@ -1,4 +1,4 @@
-//! Builds it, in a few passes over the events.
+//! Builds a [`Uniform`], in a few passes over the events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,7 +83,7 @@ impl<'a> Uniform<'a> {
         }
     }
 
-    /// The views that a process installs: where its next one goes back to one, that is meant as it ended then.
+    /// The views that a process installs: a view that its next one goes back to stands for that view as it ended then.
     fn path(&self, process: u32, numbers: &BTreeMap<u32, u32>) -> Vec<u32> {
         let confs = self
             .base
@@ -147,7 +147,7 @@ impl<'a> Uniform<'a> {
     }
 }
 
-/// All regular configurations that anybody installed, by their ids.
+/// All regular configurations that any process installed, by their ids.
 fn views(base: &View<'_>) -> Vec<Installed> {
     let mut found: BTreeMap<RingId, Installed> = BTreeMap::new();
     for (_, _, step) in base.all_steps() {
@@ -171,23 +171,24 @@ fn views(base: &View<'_>) -> Vec<Installed> {
     found.into_values().collect()
 }
 
-/// Whether an order may begin in a view of these, who have never been in one; `been` have.
+/// Whether an order may begin in a view of members that have never been in one; the processes in `been` have.
 fn may_begin(base: &View<'_>, members: &[u32], been: &BTreeSet<u32>) -> bool {
     let alive = |process: &u32| base.end(*process) == End::Alive;
     if !been.iter().any(alive) {
         return true;
     }
-    // The other rule promises nothing there.
+    // The other rules promise nothing there.
     majority_forgot(base, members, been).unwrap_or(true)
 }
 
-/// Whether there is a trace of a process: if not, it is not known where it was; it may well have been anywhere.
+/// Whether there is a trace of a process: without one it is not known where the process was; it may well have been
+/// anywhere.
 pub(super) fn is_known(base: &View<'_>, process: u32) -> bool {
     base.end(process) != End::Untraced
 }
 
-/// Whether more than half of the nodes are in a view of these and have forgotten; `been` were in earlier views. `None` if
-/// that is not what counts.
+/// Whether more than half of the nodes are members of a view and have forgotten; the processes in `been` were in
+/// earlier views. `None` if the rule for primaries counts no majority of configured nodes.
 pub(super) fn majority_forgot(
     base: &View<'_>,
     members: &[u32],

@@ -1,4 +1,4 @@
-//! How often what the properties of one order over primary views speak of has happened.
+//! The numbers of the events that the properties of one order over primary views speak of.
 
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ pub struct UniformCounters {
     pub joiners: u64,
     /// Of these, such that had been in a view before.
     pub returned: u64,
-    /// Members of a view that have delivered less of it than those who survived it.
+    /// Members of a view that have delivered less of it than the process that survived it and delivered most.
     pub left_behind: u64,
     /// Reports of a process that it is excluded.
     pub exclusions: u64,

@@ -1,18 +1,18 @@
-//! A trace of an engine with one order over primary views, looked at as its properties do.
+//! A trace of an engine with one order over primary views, in the terms of its properties.
 //!
-//! Every configuration is a *view*. A process's *stay* is its time in one, up to the next view that it
-//! installs; it has *survived* a view if the next view of all is its own next one. All others in a view are
-//! *joiners*: they owe nothing of what was delivered before.
+//! Every configuration is a *view*. A process's *stay* is its time in one, up to the next view that it installs; it has
+//! *survived* a view if the next view of all is its own next one. All others in a view are *joiners*: they owe nothing
+//! of what was delivered before.
 //!
-//! A view may have begun and ended without any application coming to it: all who could have shown it failed
-//! before, or were excluded. That takes a member of the next view that has not installed that either, as
-//! somebody has to bring what the hidden view knew. A view which all of its members have installed is
-//! *certain*: nothing is hidden in front of it. Only of such changes is it known who survived.
+//! A view may have begun and ended without any application coming to it: all processes that could have shown it failed
+//! before, or were excluded. Such a hidden view takes a member of the next view that has not installed that either, as
+//! some member has to bring the knowledge of the hidden view. A view which all of its members have installed is
+//! *certain*: nothing is hidden in front of it. Only for changes to certain views are the survivors known.
 //!
-//! An *order* begins with the first view, and again where memory is lost: see [`Begins`]. Where it begins anew from an
-//! older view, whose members remember it, that view is there twice: as it ended for those who have forgotten since, and
-//! right before the view that they went on to, as it ended for the others. What was delivered in it before the end
-//! showed belongs to both.
+//! An *order* begins with the first view, and again if memory is lost: see [`Begins`]. An order that begins anew from
+//! an older view, whose members remember it, has that view twice: as it ended for the processes that have forgotten
+//! since, and right before the view that its members went on to, as it ended for them. Messages delivered in it before
+//! the end showed belong to both.
 
 mod back;
 mod build;
@@ -26,25 +26,25 @@ use rota_core::contract::{RingId, Service};
 use crate::trace::{Place, Step};
 use crate::view::{End, View};
 
-/// What a view has to do with earlier ones.
+/// The relation of a view to earlier ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Begins {
-    /// Somebody in it was in an earlier one: it goes on.
+    /// Some member was in an earlier one: the view goes on.
     Behind,
-    /// Nobody in it was in an earlier one, and nobody else remembers: as far as is known, nobody who was
+    /// No member was in an earlier one, and no other process remembers: as far as is known, no process that was in one
     /// is alive, or more than half of the nodes have forgotten, as later lives of theirs are here.
     Anew,
-    /// Nobody in it was in an earlier one, and there are such who remember.
+    /// No member was in an earlier one, and there are processes that remember.
     Unfounded,
-    /// It is one that was there before: more than half of the nodes have forgotten, and with them all that came
-    /// after it, and those who remember it go on from there.
+    /// The view was there before: more than half of the nodes have forgotten, and with them all later views, and the
+    /// processes that remember it go on from there.
     Again {
-        /// As which it was there first.
+        /// The number of the same view when it was there first.
         first: u32,
     },
 }
 
-/// A view that somebody installed.
+/// A view that some process installed.
 #[derive(Clone, Debug)]
 pub(crate) struct Installed {
     pub id: RingId,
@@ -52,13 +52,13 @@ pub(crate) struct Installed {
     /// As first listed.
     pub members: u32,
     pub begins: Begins,
-    /// Which order it belongs to.
+    /// The number of its order.
     pub order: u32,
-    /// Whether all of its members are known to have installed it.
+    /// True if all of its members are known to have installed it.
     pub certain: bool,
-    /// Everything that anybody delivered in it, by position.
+    /// Everything that any process delivered in it, by position.
     pub sequence: Vec<(u64, u32)>,
-    /// By process.
+    /// The stays in it, by process.
     pub stays: Vec<u32>,
 }
 
@@ -86,17 +86,17 @@ pub(crate) struct Broadcast {
     pub view: Option<u32>,
 }
 
-/// See the module.
+/// A trace in the terms of the module.
 #[derive(Debug)]
 pub(crate) struct Uniform<'a> {
     /// The same trace, by names.
     pub base: View<'a>,
-    /// By id.
+    /// The views by id.
     pub views: Vec<Installed>,
     pub stays: Vec<Stay>,
-    /// By process: its stays, in their order.
+    /// The stays of each process, in their order.
     pub lives: Vec<Vec<u32>>,
-    /// By message.
+    /// The broadcast of each message.
     pub broadcasts: Vec<Option<Broadcast>>,
 }
 
@@ -108,14 +108,14 @@ impl Uniform<'_> {
         (goes_on && view > 0).then(|| view - 1)
     }
 
-    /// Whether a view is there again.
+    /// Whether the order goes back to a view later.
     pub fn is_gone_back_to(&self, view: u32) -> bool {
         let mut later = self.views.iter().skip(view as usize + 1);
         later.any(|later| later.begins == Begins::Again { first: view })
     }
 
-    /// Whether nothing that was delivered in a view belongs to the order that a process goes on in: it went back
-    /// behind that.
+    /// Whether messages delivered in a view do not belong to the order that a process goes on in: the process went back
+    /// behind that view.
     pub fn is_lost_to(&self, process: u32, view: u32) -> bool {
         let mut later = self.views.iter().skip(view as usize + 1);
         later.any(|later| {
@@ -150,7 +150,7 @@ impl Uniform<'_> {
         self.rests(stay) || self.survived(stay) && next.is_some_and(|next| next.certain)
     }
 
-    /// What a process delivered in a stay: as which of its events, and what.
+    /// The deliveries of a process in a stay, each with the number of its event.
     pub fn deliveries<'b>(&'b self, stay: &Stay) -> impl Iterator<Item = (usize, &'b Place)> + 'b {
         let steps = stay.steps.clone();
         let steps = steps.clone().zip(&self.base.steps(stay.process)[steps]);
@@ -160,7 +160,7 @@ impl Uniform<'_> {
         })
     }
 
-    /// Whether what was delivered between two views may be hidden: see the module.
+    /// Whether a hidden view may lie between two views: see the module.
     pub fn is_hidden(&self, after: Option<u32>, up_to: u32) -> bool {
         let mut next = Some(up_to);
         while let Some(view) = next.filter(|view| Some(*view) > after) {
@@ -170,7 +170,7 @@ impl Uniform<'_> {
             if !certain {
                 return true;
             }
-            // What was lost hides nothing.
+            // A lost view hides nothing.
             let from = match begins {
                 Begins::Again { first } => first,
                 _ => view,

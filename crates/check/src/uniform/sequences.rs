@@ -1,11 +1,11 @@
-//! What was delivered in each view.
+//! The sequences of messages that were delivered in each view.
 
 use super::{Begins, Stay, Uniform};
 
 /// Positions and messages.
 type Sequence = Vec<(u64, u32)>;
 
-/// Finds what anybody delivered in each view, by position.
+/// Finds all deliveries of any process in each view, by position.
 pub(super) fn find(uniform: &mut Uniform<'_>) {
     let again = (0..).zip(&uniform.views);
     let again = again.filter_map(|(number, view)| match view.begins {
@@ -15,7 +15,7 @@ pub(super) fn find(uniform: &mut Uniform<'_>) {
     let again: Vec<(u32, u32)> = again.collect();
     let mut sequences: Vec<Sequence> = vec![Vec::new(); uniform.views.len()];
     for stay in &uniform.stays {
-        // To which of the two ends it belongs shows in comparison with others.
+        // Comparison with other processes shows to which of the two ends the stay belongs.
         let open = stay.next.is_none() && again.iter().any(|(first, _)| *first == stay.view);
         if !open {
             add(&mut sequences[stay.view as usize], whole(uniform, stay));
@@ -39,13 +39,13 @@ fn whole(uniform: &Uniform<'_>, stay: &Stay) -> Sequence {
 
 fn add(sequence: &mut Sequence, more: Sequence) {
     sequence.extend(more);
-    // Members deliver nearly the same: what is there twice is not kept.
+    // Members deliver nearly the same: duplicates are not kept.
     sequence.sort_unstable();
     sequence.dedup();
 }
 
-/// What a process delivered before it was told that it is excluded belongs to both ends of the view: all members
-/// held that.
+/// Messages that a process delivered before it was told that it is excluded belong to both ends of the view: all
+/// members held them.
 fn share(uniform: &Uniform<'_>, sequences: &mut [Sequence], (first, number): (u32, u32)) {
     for stay in &uniform.stays {
         let Some(excluded) = stay
@@ -63,7 +63,7 @@ fn share(uniform: &Uniform<'_>, sequences: &mut [Sequence], (first, number): (u3
     }
 }
 
-/// Who came to no further view may have been on the way to either.
+/// A process that came to no further view may have been on the way to either end.
 fn settle(uniform: &mut Uniform<'_>, sequences: &mut [Sequence], (first, number): (u32, u32)) {
     let stays = uniform.views[first as usize].stays.clone();
     for at in stays {

@@ -43,7 +43,7 @@ impl<'a> View<'a> {
     }
 
     fn find_homes(&mut self) {
-        // First what was originated, then what somebody delivered out of nowhere.
+        // First come originations, then deliveries of messages without one.
         for originated in [true, false] {
             for process in self.trace.began() {
                 for step in &self.trace.story(*process).steps {
@@ -109,7 +109,7 @@ impl<'a> View<'a> {
             {
                 last.transitional = Some(span);
             } else {
-                // C3 reports it; what is delivered in it is looked at all the same.
+                // C3 reports the configuration; deliveries in it are looked at all the same.
                 self.add_tenure(process, ring, None, Some(span));
             }
         }
@@ -174,7 +174,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// All rings that a configuration names, and by configuration the one it is or ends.
+/// All rings that a configuration names, and by configuration the ring that it is or ends.
 fn rings(trace: &Trace) -> (Vec<Ring>, Vec<u32>) {
     let mut rings: Vec<Ring> = Vec::new();
     let mut numbers: FxHashMap<RingId, u32> = FxHashMap::default();
@@ -206,7 +206,7 @@ fn members(trace: &Trace) -> Vec<Vec<u32>> {
     sorted.collect()
 }
 
-/// By process: how its trace ends.
+/// The end of the trace of each process.
 fn ends(trace: &Trace, quiescent: bool) -> Vec<End> {
     let mut ends = vec![End::Untraced; trace.processes().len()];
     let mut latest = FxHashMap::default();
@@ -222,7 +222,7 @@ fn ends(trace: &Trace, quiescent: bool) -> Vec<End> {
                 _ => None,
             });
         ends[*process as usize] = end.unwrap_or(at_rest);
-        // A node lives one life at a time, whether or not somebody wrote down that one ended.
+        // A node lives one life at a time, even if no event says that one ended.
         let node = trace.processes()[*process as usize].node;
         if let Some(earlier) = latest.insert(node, *process) {
             let end = &mut ends[earlier as usize];

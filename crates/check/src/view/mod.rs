@@ -1,10 +1,10 @@
-//! A trace, looked at as the properties do: who was in which ring, what was ordered there, and what
-//! each process delivered of it.
+//! A trace, in the terms of the properties: the members of each ring, the messages ordered there, and the deliveries of
+//! each process.
 //!
-//! The names are those of Extended Virtual Synchrony (Moser et al. 1994, §2): a process's *tenure* of
-//! a ring is its time in the regular configuration and in the transitional one that ends it, written
-//! com(r) there. A tenure is *failed* when the process crashed or left in it, or its trace ends in it
-//! and nobody said that all was quiet: then nothing is known about what it would have delivered.
+//! The names are those of Extended Virtual Synchrony (Moser et al. 1994, §2): a process's *tenure* of a ring is its
+//! time in the regular configuration and in the transitional one that ends it, written com(r) there. A tenure is
+//! *failed* when the process crashed or left in it, or its trace ends in it and no event says that all was quiet: then
+//! nothing is known about what it would have delivered.
 
 mod build;
 mod names;
@@ -18,7 +18,7 @@ use crate::groups::Groups;
 use crate::report::Options;
 use crate::trace::{Place, Step, Trace};
 
-/// How a process's trace ends.
+/// The end of a process's trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     /// Alive, and everything had come to rest.
@@ -26,7 +26,7 @@ pub(crate) enum End {
     /// Crashed, or followed by another life of its node.
     Crashed,
     Left,
-    /// The trace stops, and nobody said that all was quiet.
+    /// The trace stops, and no event says that all was quiet.
     Unknown,
     /// It is named by others and has no events: its trace was not given.
     Untraced,
@@ -59,7 +59,7 @@ pub(crate) struct Tenure {
     /// The ring of the regular configuration that the process delivered next.
     pub next: Option<u32>,
     pub failed: bool,
-    /// Ranks of the messages delivered.
+    /// The ranks of the messages it delivered.
     pub delivered: Bits,
 }
 
@@ -69,7 +69,7 @@ impl Tenure {
     }
 }
 
-/// Where a message belongs: where it was originated or, if that was not seen, first delivered.
+/// The home of a message: the ring in which it was originated or, if that was not seen, first delivered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Home {
     pub ring: u32,
@@ -79,7 +79,7 @@ pub(crate) struct Home {
     pub hash: u64,
     pub sender: u32,
     pub service: Service,
-    /// Whether its origination was seen. If not, its first delivery is its home.
+    /// True if its origination was seen. If not, its first delivery is its home.
     pub originated: bool,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Ring {
     pub id: RingId,
     /// Its messages, by rank.
     pub order: Vec<u32>,
-    /// By process.
+    /// The tenures of it, by process.
     pub tenures: Vec<u32>,
 }
 
@@ -107,12 +107,12 @@ pub(crate) const fn is_ordered(service: Service) -> bool {
     matches!(service, Service::Causal | Service::Agreed | Service::Safe)
 }
 
-/// See the module.
+/// A trace in the terms of the module.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
     pub trace: &'a Trace,
     pub options: &'a Options,
-    /// By process.
+    /// The end of each process.
     pub ends: Vec<End>,
     /// By process: its tenures, in their order.
     pub lives: Vec<Vec<u32>>,
@@ -120,11 +120,11 @@ pub(crate) struct View<'a> {
     pub rings: Vec<Ring>,
     /// By configuration: its ring, or the one it ends.
     pub ring_of: Vec<u32>,
-    /// By message; `None` for what was never ordered nor delivered.
+    /// By message; `None` for a message that was never ordered nor delivered.
     pub homes: Vec<Option<Home>>,
     /// By list of members: the processes, sorted.
     pub members: Vec<Vec<u32>>,
-    /// What clients saw.
+    /// The events of clients.
     pub groups: Groups<'a>,
 }
 
@@ -145,7 +145,7 @@ impl View<'_> {
         &self.trace.story(process).steps
     }
 
-    /// Everything that anybody saw: who, as which of its events, what.
+    /// All events: process, number among its events, and event.
     pub fn all_steps(&self) -> impl Iterator<Item = (u32, usize, &Step)> {
         let processes = self.trace.began().iter();
         processes.flat_map(|process| {
@@ -174,10 +174,9 @@ impl View<'_> {
         Some(&self.tenures[*tenure as usize])
     }
 
-    /// The tenures of a ring.
-    /// Whether a process may have been on a ring that its application never got to: installed by the
-    /// protocol, and the process failed before its application had taken what came before. From
-    /// outside that looks as if it had failed on an earlier ring.
+    /// Whether a process may have been on a ring that its application never got to: installed by the protocol, and the
+    /// process failed before its application had taken the earlier deliveries. From outside that looks as if it had
+    /// failed on an earlier ring.
     pub fn may_lag(&self, ring: u32, process: u32) -> bool {
         let number = |ring: u32| self.rings[ring as usize].id.ring_seq;
         let mut lives = self.lives[process as usize].iter();
@@ -185,13 +184,14 @@ impl View<'_> {
         before && self.end(process) != End::Alive
     }
 
+    /// The tenures of a ring.
     pub fn tenures_of(&self, ring: usize) -> impl Iterator<Item = &Tenure> {
         let tenures = self.rings[ring].tenures.iter();
         tenures.map(|tenure| &self.tenures[*tenure as usize])
     }
 
-    /// What a process delivered in a span of a tenure, in its order; without what belongs to another
-    /// ring, which E1 reports.
+    /// The deliveries of a process in a span of a tenure, in its order; without messages of another ring, which E1
+    /// reports.
     pub fn deliveries<'b>(
         &'b self,
         tenure: &'b Tenure,
@@ -204,7 +204,7 @@ impl View<'_> {
         })
     }
 
-    /// The same, of messages in the total order only.
+    /// The same deliveries, of messages in the total order only.
     pub fn ordered<'b>(
         &'b self,
         tenure: &'b Tenure,

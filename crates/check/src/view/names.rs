@@ -1,4 +1,4 @@
-//! How the details of violations name things.
+//! The names of things in the details of violations.
 
 use rota_core::contract::Process;
 

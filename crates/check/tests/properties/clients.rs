@@ -1,4 +1,4 @@
-//! What clients see, as words of a story. A client has two letters, its process and its own.
+//! Events of clients, as words of a story. A client has two letters, its process and its own.
 //!
 //! ```text
 //! ax: +g              asks to join g; -g to leave it, --g is told that it left

@@ -1,6 +1,6 @@
-//! Random worlds of a model of membership's delivery rules, without packets and timers: rings that
-//! order messages under loss, break, recover or fail to, and are installed. What the rules give has
-//! to be legal; with one rule broken, the checker has to notice.
+//! Random worlds of a model of membership's delivery rules, without packets and timers: rings that order messages under
+//! loss, break, recover or fail to, and are installed. Runs by the rules have to be legal; with one rule broken, the
+//! checker has to notice.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The incremental checker: what it sees, that it sees nothing else, and that it forgets.
+//! The incremental checker: it finds each violation, finds nothing else, and forgets.
 
 use std::fmt::Write as _;
 

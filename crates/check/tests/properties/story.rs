@@ -12,7 +12,7 @@
 //! Processes are letters; a capital is the node's second life. A message is agreed unless a letter says
 //! otherwise (`!a1s`: r, f, c, g or s), which counts for its deliveries too. `@9` sets a place,
 //! `#ff` another payload, `/5ab` another configuration than the current one. `5ab=ac` is the
-//! configuration 5ab, listed as {a, c}. What clients see is told in [`super::clients`].
+//! configuration 5ab, listed as {a, c}. [`super::clients`] tells the events of clients.
 
 use std::collections::BTreeMap;
 

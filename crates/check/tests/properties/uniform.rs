@@ -1,4 +1,4 @@
-//! One order over primary views (U, VS): each property seen red, and green on what is nearly wrong.
+//! One order over primary views (U, VS): each property seen red, and green on traces that are nearly wrong.
 
 use rota_check::{Options, Order, PrimaryRule, check_order, check_uniform};
 use rota_core::contract::NodeId;

@@ -1,5 +1,5 @@
-//! Where a majority has forgotten, and with it the newest view, an order goes back to an older one: both checkers, at
-//! the boundary.
+//! Orders that go back to an older view, as a majority has forgotten, and with it the newest one: both checkers, at the
+//! boundary.
 
 use rota_check::online::UniformOnline;
 use rota_check::{Options, PrimaryRule, UniformCounters, check_uniform};

@@ -1,5 +1,4 @@
-//! The incremental checker of one order over primary views: what it sees, that it sees nothing else, and that
-//! it forgets.
+//! The incremental checker of one order over primary views: it finds each violation, finds nothing else, and forgets.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! One order of which nobody leaves anything out: each property red, and green on what is nearly wrong.
+//! One order of which no process leaves anything out: each property red, and green on traces that are nearly wrong.
 //!
 //! Stories are as those of views, but that a configuration has a place: `3ab` is at packet 3. Messages have places of
 //! packets, `a1@2` that of the second.

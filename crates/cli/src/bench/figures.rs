@@ -94,7 +94,7 @@ impl FiguresArgs {
         let Some(numbers) = &self.only else {
             return Ok(paper.figures());
         };
-        // What is drawn is that of both.
+        // The drawings are of both papers.
         let is_open = self.from.is_some() && self.paper.is_none();
         let figures = numbers.iter().map(|number| match paper.figure(number) {
             Err(_) if is_open => Paper::MultiRing.figure(number),

@@ -1,4 +1,4 @@
-//! Which node this host is.
+//! The node that this host is.
 
 use std::net::UdpSocket;
 

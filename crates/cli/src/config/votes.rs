@@ -1,4 +1,4 @@
-//! Who votes, and where votes are kept.
+//! The voters, and the storage of votes.
 
 use rota_core::contract::NodeId;
 use rota_node::{NodeConfig, VoteStorage};
@@ -7,7 +7,7 @@ use rota_ring::RingConfig;
 use super::Table;
 use crate::say::complain;
 
-/// What `[paxos]` comes to, with engines that vote.
+/// The meaning of `[paxos]`, with engines that vote.
 pub fn describe(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, table: &mut Table) {
     let Some(storage) = config.vote_storage() else {
         return;
@@ -67,7 +67,7 @@ pub fn describe(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, tabl
     }
 }
 
-/// Who says which configuration follows.
+/// The authority that chooses the next configuration.
 fn coordination(config: &NodeConfig, me: Option<NodeId>) -> String {
     let Some((members, prefix)) = config.etcd() else {
         return "embedded (the acceptors agree on the next configuration)".to_owned();

@@ -19,7 +19,7 @@ use super::witness::Witness;
 /// Bytes submitted and not yet delivered here: enough for several visits of the token. More would
 /// only wait, and show as latency.
 const WINDOW_BYTES: usize = 256 << 10;
-/// What a message counts beside its payload, so that empty ones are bounded as well.
+/// Bytes that a message counts beside its payload, so that empty ones are bounded as well.
 const MESSAGE_BYTES: usize = 32;
 /// Bytes of input to read at once: the ring waits meanwhile.
 const EFFORT_BYTES: usize = 1 << 20;
@@ -37,15 +37,15 @@ pub struct DemoApp {
     more: bool,
     output: Option<BufWriter<File>>,
     orders: Arc<Orders>,
-    /// How many nodes there are.
+    /// The number of nodes.
     nodes: usize,
     in_ring: bool,
     tally: Tally,
-    /// Where a node is killed.
+    /// The notes, where a node is killed.
     witness: Option<Witness>,
     /// Own messages so far.
     sent: u64,
-    /// When each own message from counter `oldest` on was submitted; taken out on delivery.
+    /// The submission time of each own message from counter `oldest` on; taken out on delivery.
     submitted: VecDeque<Option<Time>>,
     oldest: u64,
     outstanding: usize,
@@ -99,34 +99,34 @@ impl DemoApp {
         self.in_ring
     }
 
-    /// What went wrong.
+    /// The error, if something went wrong.
     pub fn take_error(&mut self) -> Option<String> {
         self.error.take()
     }
 
-    /// It cannot go on.
+    /// The demo cannot go on.
     pub fn fail(&mut self, what: String) {
         self.error.get_or_insert(what);
     }
 
-    /// What was delivered.
+    /// The deliveries so far.
     pub const fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// Who is in the group from here on.
+    /// The members of the group from here on.
     pub fn saw(&mut self, view: &str) {
         if let Some(witness) = &mut self.witness {
             witness.saw(view);
         }
     }
 
-    /// What is noted where a node is killed.
+    /// The notes, where a node is killed.
     pub const fn witness(&self) -> Option<&Witness> {
         self.witness.as_ref()
     }
 
-    /// From submit to delivery, own messages only.
+    /// The times from submit to delivery, own messages only.
     pub const fn latencies(&self) -> &Latencies {
         &self.latencies
     }

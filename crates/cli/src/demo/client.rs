@@ -14,9 +14,9 @@ use super::app::DemoApp;
 
 /// The group in which all clients meet, and what each calls itself.
 const GROUP: &str = "demo";
-/// How long a daemon may take to start.
+/// The time that a daemon may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Between two tries to reach a daemon that has just been started.
+/// The time between two tries to reach a daemon that has just been started.
 const TRY: Duration = Duration::from_millis(5);
 /// The longest wait for events: then orders and the window are looked at again.
 const LOOK: Duration = Duration::from_millis(5);
@@ -28,7 +28,7 @@ const EVENTS_AT_ONCE: usize = 4096;
 pub struct DemoClient {
     client: Client,
     group: Envelope,
-    /// How many messages came from each node, from node 1 on.
+    /// The number of messages that came from each node, from node 1 on.
     heard: Vec<u64>,
 }
 

@@ -15,7 +15,7 @@ use super::talk::{Done, GO, STOP, Said, Task};
 
 /// A run in which no node gets anywhere for so long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long processes that were told to stop may take.
+/// The time that processes may take that were told to stop.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Time between two looks at whether anything moves.
 const LOOK: Duration = Duration::from_millis(100);
@@ -32,7 +32,7 @@ struct Node {
     received: u64,
 }
 
-/// What comes from a node's processes.
+/// News of a node's processes.
 enum Heard {
     /// A line of its client.
     Said(String),
@@ -52,7 +52,7 @@ pub struct Cluster {
     /// Index of the node to kill.
     victim: Option<usize>,
     killed: Option<Killed>,
-    /// How its client's connection ended.
+    /// The way in which its client's connection ended.
     lost: Option<String>,
 }
 
@@ -237,12 +237,12 @@ impl Cluster {
         self.killed.is_some() && self.victim == Some(index)
     }
 
-    /// Who was killed, and when.
+    /// The killed node, and the time.
     pub const fn killed(&self) -> Option<Killed> {
         self.killed
     }
 
-    /// How its client lost its daemon.
+    /// The way in which its client lost its daemon.
     pub fn lost(&self) -> &str {
         self.lost.as_deref().unwrap_or_default()
     }
@@ -281,7 +281,7 @@ impl Cluster {
         format!("with {received} of {} messages", self.messages)
     }
 
-    /// What a daemon said last that has ended: its client has noticed before.
+    /// The last words of a daemon that has ended: its client has noticed before.
     fn words_of_daemon(&self, index: usize) -> Option<String> {
         let until = Instant::now() + LOOK;
         while let Ok((from, heard)) = self

@@ -1,4 +1,4 @@
-//! `--kill-one`: whom to kill, and whether the others have what they must have then.
+//! `--kill-one`: the node to kill, and the check that the others have what they must have then.
 
 use std::io;
 use std::str::FromStr;
@@ -37,7 +37,7 @@ impl FromStr for KillOne {
 }
 
 impl KillOne {
-    /// The node to kill, of `nodes`. Where only a majority goes on, the survivors have to be one.
+    /// The node to kill, of `nodes`. The survivors have to be a majority if only one goes on.
     pub fn victim(self, nodes: u16, majority: bool) -> Result<u16, DemoError> {
         let wrong = |what: String| Err(DemoError::Usage(what));
         match self {
@@ -62,20 +62,20 @@ impl KillOne {
 /// A node that was killed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Killed {
-    /// Which.
+    /// The node.
     pub node: u16,
-    /// When.
+    /// The time.
     pub at: Time,
 }
 
-/// What became of a run in which a node was killed.
+/// The outcome of a run in which a node was killed.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Who was killed.
+    /// The killed node.
     pub node: u16,
-    /// How many messages it was to send.
+    /// The number of messages that it was to send.
     pub share: u64,
-    /// How many of them each survivor has; the same everywhere if `complete`.
+    /// The number of them that each survivor has; the same everywhere if `complete`.
     pub delivered: u64,
     /// The longest time that a survivor got nothing in, after the kill; `None` if nothing was left to
     /// deliver.
@@ -84,14 +84,14 @@ pub struct Outcome {
     pub reconfigurations: u64,
     /// These views, for each survivor.
     pub views: Vec<(u16, Vec<String>)>,
-    /// How the killed one's client lost its daemon.
+    /// The way in which the killed one's client lost its daemon.
     pub lost: String,
     /// All survivors have all messages of survivors, and the same first part of the killed one's.
     pub complete: bool,
 }
 
 impl Outcome {
-    /// Judges what the survivors have noted.
+    /// Judges the notes of the survivors.
     pub fn new(
         input: &Input,
         messages: u64,
@@ -147,7 +147,7 @@ fn gap(killed: Time, seen: &[&Seen]) -> Option<u64> {
     after.map(|(start, end)| end - killed.0.max(*start)).max()
 }
 
-/// How many the first `limit` messages of a node are, and their digest in that order.
+/// The number of a node's first messages, at most `limit`, and their digest in that order.
 fn first_of(input: &Input, node: u16, nodes: u16, limit: u64) -> io::Result<(u64, String)> {
     let mut share = Share::open(input, node, u64::from(nodes))?;
     let (mut count, mut order) = (0, Sha256::new());

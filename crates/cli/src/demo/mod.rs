@@ -47,10 +47,10 @@ use tally::Census;
 
 /// Ranges of ports to try: another program may take one between the look and the use.
 const PORT_RANGES: usize = 5;
-/// What may wait for a client: one that writes what it gets to a slow disk is not to be disconnected.
+/// Bytes that may wait for a client: one that writes what it gets to a slow disk is not to be disconnected.
 const QUEUE_BYTES: usize = 512 << 20;
 
-/// More would be generated for minutes before anything is seen.
+/// The most messages: more would be generated for minutes before anything is seen.
 const MOST_MESSAGES: u64 = 100_000_000;
 
 /// Options of `rota demo`.
@@ -93,10 +93,10 @@ pub struct Options {
     json: bool,
 }
 
-/// Why a demo came to no result.
+/// The reason why a demo came to no result.
 #[derive(Debug)]
 pub enum DemoError {
-    /// What was asked for makes no sense.
+    /// The request makes no sense.
     Usage(String),
     /// It went wrong.
     Failed(String),
@@ -228,9 +228,9 @@ fn message_limit(options: &Options) -> usize {
     limit.min(MAX_REPLY_BYTES - OVERHEAD_BYTES)
 }
 
-/// What all daemons are told.
+/// The settings of all daemons.
 struct Daemons<'a> {
-    /// Where their files are.
+    /// The directory of their files.
     dir: &'a Path,
     message_bytes: usize,
     multicast: bool,
@@ -286,7 +286,7 @@ impl Daemons<'_> {
 
 fn engine(options: &Options) -> EngineName {
     match options.engine.as_str() {
-        // What orders each ring.
+        // The engine that orders each ring.
         MULTI_RING => EngineName::URingPaxos,
         name => name.parse().unwrap_or_default(),
     }
@@ -296,7 +296,7 @@ fn config(options: &Options, base: u16, multicast: bool) -> NodeConfig {
     let mut config = NodeConfig::loopback(options.nodes, base);
     config.engine = engine(options);
     if config.engine.has_votes() {
-        // Who is killed here does not come back.
+        // A node that is killed here does not come back.
         config.paxos = Some(PaxosConfig {
             acceptors: None,
             storage: VoteStorage::Memory,

@@ -18,7 +18,7 @@ use super::talk::{Done, GO, STOP, Said, Task};
 use super::witness::Witness;
 use crate::ask::Place;
 
-/// What the coordinator has said so far.
+/// The coordinator's orders so far.
 #[derive(Debug, Default)]
 pub struct Orders {
     pub go: AtomicBool,
@@ -115,7 +115,7 @@ fn turn_rings(rings: &mut DemoRings, task: &Task) -> Result<(), String> {
     rings.leave()
 }
 
-/// What the coordinator was told.
+/// The steps that the coordinator was told of.
 #[derive(Debug, Default)]
 struct Steps {
     ready: bool,
@@ -171,7 +171,7 @@ fn summary(app: &mut DemoApp, task: &Task) -> Result<Done, String> {
     })
 }
 
-/// What the daemon counts.
+/// The daemon's count of retransmissions.
 fn retransmissions(task: &Task) -> Option<u64> {
     #[derive(Deserialize)]
     struct Answer {

@@ -1,4 +1,4 @@
-//! What the demo says in the end.
+//! The report of a demo.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ pub struct Report {
     /// The node that was killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     killed: Option<u16>,
-    /// How many of its messages all others have.
+    /// The number of its messages that all others have.
     #[serde(skip_serializing_if = "Option::is_none")]
     killed_delivered: Option<u64>,
     /// The longest time that one of the others got nothing in.
@@ -48,7 +48,7 @@ pub struct Report {
     gap_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reconfigurations: Option<u64>,
-    /// How the killed one's client lost its daemon.
+    /// The way in which the killed one's client lost its daemon.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<String>,
     /// Views that the clients of the others were told of, by node.
@@ -72,9 +72,8 @@ fn all_latencies(done: &[Done]) -> Result<Latencies, DemoError> {
 }
 
 impl Report {
-    /// Judges what the nodes have received against the input.
-    /// Where a node was killed, the input is what the others have, and `outcome` says whether that is
-    /// what it has to be.
+    /// Judges the deliveries of the nodes against the input. Where a node was killed, the input is what the others
+    /// have, and `outcome` says whether the others have what they must have.
     pub fn new(
         setting: &Setting,
         input: &Census,
@@ -136,7 +135,7 @@ impl Report {
         })
     }
 
-    /// Those who were told of the same views share a line.
+    /// Nodes that were told of the same views share a line.
     fn write_views(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut told: Vec<(&[String], Vec<String>)> = Vec::new();
         for (node, views) in &self.views {
@@ -159,7 +158,7 @@ impl Report {
     }
 }
 
-/// What an amount is per second of the run, and how long the run was.
+/// The function from an amount to its rate per second of the run, and the length of the run in seconds.
 fn rates(done: &[Done]) -> (impl Fn(f64) -> f64 + use<>, f64) {
     let start = done.iter().filter_map(|node| node.started).min();
     let end = done.iter().map(|node| node.finished).max();

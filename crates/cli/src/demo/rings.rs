@@ -10,7 +10,7 @@ use rota_node::{App, Submitter};
 
 use super::app::DemoApp;
 
-/// So many messages go to a ring before the next one has its turn: a ring packs what comes together.
+/// The number of messages that go to a ring before the next one has its turn: a ring packs messages that come together.
 const IN_A_ROW: u64 = 16;
 /// The longest rest: then orders are looked at again, in nanoseconds.
 const LOOK_NANOS: u64 = 5_000_000;

@@ -1,7 +1,7 @@
-//! The directory of a demo: it goes when the demo does, however that ends.
+//! The directory of a demo: it goes when the demo does, however the demo ends.
 //!
-//! A signal that can be caught takes it away before it ends the process. What a killed demo has left behind, the next one
-//! finds and removes: nobody holds the lock in it any more.
+//! A signal that can be caught takes the directory away before it ends the process. The next demo finds and removes a
+//! directory that a killed demo has left behind: nobody holds the lock in it any more.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,11 +16,11 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use tempfile::TempDir;
 
-/// How the names of these directories begin.
+/// The beginning of the names of these directories.
 const PREFIX: &str = "rota-demo-";
 /// The file in it that is locked as long as its demo lives.
 const LOCK: &str = "lock";
-/// How often what is in use is tried to be removed: daemons that end may write meanwhile.
+/// The number of tries to remove a directory that is in use: daemons that end may write meanwhile.
 const TRIES: u32 = 20;
 
 /// A directory of this demo alone.
@@ -45,7 +45,7 @@ impl Scratch {
     fn of(ends: &[i32]) -> io::Result<Self> {
         sweep(&std::env::temp_dir());
         let dir = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
-        // Whoever sweeps sees no lock or one that is taken.
+        // A demo that sweeps sees no lock or one that is taken.
         let unlocked = dir.path().join("lock.new");
         let lock = File::create(&unlocked)?;
         lock.try_lock()?;
@@ -54,7 +54,7 @@ impl Scratch {
         Ok(Self { dir, _lock: lock })
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -79,7 +79,7 @@ fn sweep(place: &Path) {
     }
 }
 
-/// What ends this process removes the directory first; the daemons end with it, as their input does.
+/// A signal that ends this process removes the directory first; the daemons end with it, as their input does.
 fn remove_on_signals(dir: PathBuf, ends: &[i32]) -> io::Result<()> {
     let ends = ends.iter().copied();
     let mut signals = Signals::new(ends.filter(|signal| !is_ignored(*signal)))?;

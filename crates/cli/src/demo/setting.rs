@@ -1,4 +1,4 @@
-//! How a demo is set up.
+//! The setting of a demo.
 
 use std::fmt::{self, Write as _};
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use rota_node::EngineName;
 /// Several rings in each process, instead of a daemon and a client.
 pub const MULTI_RING: &str = "multi-ring";
 
-/// What may order the messages.
+/// The engines that may order the messages.
 pub fn engines() -> impl Iterator<Item = &'static str> {
     EngineName::ALL
         .into_iter()
@@ -16,7 +16,7 @@ pub fn engines() -> impl Iterator<Item = &'static str> {
         .chain([MULTI_RING])
 }
 
-/// What a file has of each ring.
+/// The sections of a file for its rings.
 pub fn sections(nodes: u16, rings: u16) -> String {
     let mut text = String::new();
     for ring in 1..=rings {
@@ -31,7 +31,7 @@ fn count(number: u16, one: &str, several: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { several })
 }
 
-/// How a demo is set up, for its report.
+/// The setting of a demo, for its report.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub nodes: u16,
@@ -43,7 +43,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// What the messages go through.
+    /// The way that the messages take.
     pub const fn mode(&self) -> &'static str {
         match self.rings {
             Some(_) => "library",

@@ -1,4 +1,4 @@
-//! Where a node's own messages come from: its share of the input's lines, or of generated messages.
+//! The source of a node's own messages: its share of the input's lines, or of generated messages.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Where the messages of the whole cluster come from.
+/// The source of the messages of the whole cluster.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Input {
     /// The lines of this file.
     Lines(PathBuf),
-    /// So many messages of `size` bytes each.
+    /// A number of messages of `size` bytes each.
     Generated {
-        /// How many.
+        /// The number of messages.
         messages: u64,
         /// Bytes of each.
         size: usize,
@@ -41,12 +41,12 @@ pub fn digits(messages: u64) -> usize {
     messages.max(1).ilog10() as usize + 1
 }
 
-/// How many of `messages` are node `node`'s, from 1, of `nodes`.
+/// The number of `messages` that are node `node`'s, from 1, of `nodes`.
 pub fn share_of(messages: u64, node: u16, nodes: u64) -> u64 {
     messages / nodes + u64::from(u64::from(node) <= messages % nodes)
 }
 
-/// What [`Share::load`] has found.
+/// The results of [`Share::load`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// [`Share::current`] is the next message.

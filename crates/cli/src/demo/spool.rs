@@ -14,13 +14,13 @@ use super::tally::{Census, LineCensus, Longest};
 pub struct Spool {
     /// The copy.
     pub file: File,
-    /// What its lines are.
+    /// The census of its lines.
     pub census: Census,
     /// The longest of them.
     pub longest: Longest,
 }
 
-/// Where other processes of this user open the copy, as long as this one has it.
+/// The path at which other processes of this user open the copy, as long as this one has it.
 pub fn path(file: &File) -> PathBuf {
     PathBuf::from(format!(
         "/proc/{}/fd/{}",
@@ -69,7 +69,7 @@ pub fn spool(input: &Path) -> Result<Spool, DemoError> {
     })
 }
 
-/// What the generated messages are.
+/// The census of the generated messages.
 pub fn generated(messages: u64, size: usize) -> Census {
     let mut census = Census::default();
     let mut message = Vec::new();

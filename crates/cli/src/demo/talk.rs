@@ -1,5 +1,5 @@
-//! What the coordinator and its nodes tell each other, in lines of JSON over pipes: the network
-//! under test carries nothing of it.
+//! The messages between the coordinator and its nodes, in lines of JSON over pipes: the network under test carries
+//! nothing of them.
 
 use std::path::PathBuf;
 
@@ -13,40 +13,40 @@ pub const GO: &str = "go";
 /// The line that ends the nodes.
 pub const STOP: &str = "stop";
 
-/// What a node is told first.
+/// The task of a node, its first message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Task {
-    /// Which node, from 1.
+    /// The node, from 1.
     pub node: u16,
     /// The configuration file of its daemon.
     pub config: PathBuf,
     /// It has several rings, and no daemon.
     pub has_rings: bool,
-    /// Where its daemon listens for clients.
+    /// The socket at which its daemon listens for clients.
     pub socket: PathBuf,
-    /// Where its daemon says how it is.
+    /// The socket at which its daemon says how it is.
     pub admin: PathBuf,
-    /// How many nodes there are.
+    /// The number of nodes.
     pub nodes: u16,
     /// The delivery guarantee, by name.
     pub service: String,
-    /// Where the messages of all nodes come from.
+    /// The source of the messages of all nodes.
     pub input: Input,
-    /// How many messages there are in all.
+    /// The number of messages in all.
     pub messages: u64,
-    /// Where to write what is delivered.
+    /// The file to write deliveries to.
     pub output: Option<PathBuf>,
     /// The node that will be killed.
     pub victim: Option<u16>,
 }
 
-/// What a node says.
+/// The messages of a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Said {
     /// Its client is in the group, with all others.
     Ready,
-    /// How far it is.
+    /// The progress of the node.
     Progress {
         /// Messages delivered.
         received: u64,
@@ -55,22 +55,22 @@ pub enum Said {
     Midway,
     /// Its daemon is gone, as it had to be.
     Lost {
-        /// How its connection ended.
+        /// The way in which its connection ended.
         how: String,
     },
     /// It has everything.
     Done(Done),
     /// It cannot go on.
     Failed {
-        /// Why.
+        /// The reason.
         what: String,
     },
 }
 
-/// What a node has received and measured.
+/// The deliveries and measurements of a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Done {
-    /// Which node, from 1.
+    /// The node, from 1.
     pub node: u16,
     /// Messages delivered.
     pub messages: u64,
@@ -88,6 +88,6 @@ pub struct Done {
     pub latencies: serde_json::Value,
     /// Packets its daemon sent again.
     pub retransmissions: Option<u64>,
-    /// Where a node is killed: what came from whom, and when nothing came.
+    /// The notes, where a node is killed: the messages of each sender, and the pauses.
     pub seen: Option<Seen>,
 }

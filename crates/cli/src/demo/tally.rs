@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-/// What a set of messages is, whatever their order: how many, how many bytes, and the sum (modulo
-/// 2¹²⁸) of a 128-bit SHA-256 prefix of each.
+/// A set of messages, whatever their order: their number, their bytes, and the sum (modulo 2¹²⁸) of a 128-bit SHA-256
+/// prefix of each.
 ///
 /// Two such sums are equal when the sorted messages are; a lost, doubled or changed message changes
 /// the sum, except with a probability of 2⁻¹²⁸. It needs no memory, where sorting needs all of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    /// How many messages.
+    /// The number of messages.
     pub messages: u64,
     /// Their payload bytes.
     pub bytes: u64,
@@ -94,16 +94,16 @@ impl LineCensus {
 /// The longest line of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Longest {
-    /// Which line, from 1; 0 if none has any bytes.
+    /// The line, from 1; 0 if none has any bytes.
     pub line: u64,
     /// Its length without the newline.
     pub bytes: u64,
 }
 
-/// What a node has received: a census, and the digest of the messages in their order.
+/// The deliveries of a node: a census, and the digest of the messages in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// What, whatever the order.
+    /// The messages, whatever the order.
     pub census: Census,
     order: Sha256,
 }

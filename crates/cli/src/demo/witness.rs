@@ -25,14 +25,14 @@ pub struct Witness {
     victim: u16,
     messages: u64,
     nodes: u64,
-    /// What came from each node, from node 1 on.
+    /// The messages of each node, from node 1 on.
     senders: Vec<Sender>,
     /// Nodes of the regular configuration delivered last.
     members: Vec<u16>,
     /// All nodes were on one ring.
     was_whole: bool,
     configurations: u64,
-    /// When something was delivered last; before that, when the run began.
+    /// The time of the last delivery; before that, of the begin of the run.
     last: Option<Time>,
     /// Messages were delivered since the last flush.
     fresh: bool,
@@ -47,16 +47,16 @@ struct Sender {
     order: Sha256,
 }
 
-/// What a survivor has noted.
+/// The notes of a survivor.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Seen {
-    /// How many messages of each node, and the digest of them in their order, from node 1 on.
+    /// The number of messages of each node, and the digest of them in their order, from node 1 on.
     pub senders: Vec<(u64, String)>,
-    /// From when to when it got nothing, on the host's monotonic clock in nanoseconds.
+    /// The spans in which it got nothing, from and to, on the host's monotonic clock in nanoseconds.
     pub pauses: Vec<(u64, u64)>,
     /// Views after the first of all nodes.
     pub reconfigurations: u64,
-    /// Who was in them, the first ones.
+    /// The members of the first of them.
     pub views: Vec<String>,
 }
 
@@ -93,8 +93,8 @@ impl Witness {
         self.was_whole && !self.members.contains(&self.victim)
     }
 
-    /// How many of its own messages it may submit by now. The victim never gets to its second half;
-    /// the others keep a quarter back, so that the kill comes while there is much to send.
+    /// The number of its own messages that it may submit by now. The victim never gets to its second half; the others
+    /// keep a quarter back, so that the kill comes while there is much to send.
     pub fn allowance(&self) -> u64 {
         let share = self.share(self.me);
         if self.me == self.victim {
@@ -134,7 +134,7 @@ impl Witness {
         }
     }
 
-    /// Who is in the group from here on.
+    /// The members of the group from here on.
     pub fn saw(&mut self, view: &str) {
         if self.was_whole && self.views.len() < VIEWS {
             self.views.push(view.to_owned());
@@ -168,7 +168,7 @@ impl Witness {
         }
     }
 
-    /// What it has noted.
+    /// The notes so far.
     pub fn seen(&self) -> Seen {
         let digest = |sender: &Sender| {
             let order = sender.order.clone().finalize();

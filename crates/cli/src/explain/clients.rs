@@ -6,11 +6,11 @@ use rota_daemon::ClientStatus;
 
 use super::{Finding, Seen, bytes, time};
 
-/// Who has not read for so long, in milliseconds, is stuck.
+/// The time without a read after which a client is stuck, in milliseconds.
 const STUCK_MS: u64 = 1000;
-/// So much may wait for a client that reads now and then.
+/// Bytes that may wait for a client that reads now and then.
 const LITTLE_BYTES: usize = 4096;
-/// For whom so much waits, reads too slowly.
+/// Bytes that wait for a client that reads too slowly.
 const LAG_BYTES: usize = 1 << 20;
 /// Clients that are named; of more than that, how many more.
 const NAMED: usize = 10;

@@ -1,4 +1,4 @@
-//! Whose packets get lost, and where.
+//! Packets that get lost: their senders, and the places.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ pub(super) const FEW: u64 = 5;
 /// Nor is less than this part of what came.
 const RARE: f64 = 0.001;
 
-/// What one node lost of what another sent.
+/// The packets of one node that another one lost.
 struct Loss {
     at: u16,
     of: u16,
@@ -43,7 +43,7 @@ pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
     findings
 }
 
-/// FastCast's senders go by less for what one node lost. That is what they were told to do.
+/// FastCast's senders go by a lower capacity after losses at one node, as they were told to do.
 fn yields(seen: &Seen) -> Option<Finding> {
     let level = |name: &str| seen.after.counters.get(name).copied().unwrap_or(0) as f64 / 1e3;
     let (link, slowest) = (level("fast_link_kbps"), level("fast_slowest_link_kbps"));
@@ -69,7 +69,7 @@ fn losses_of(seen: &Seen) -> Vec<Loss> {
     seen.after.peers.iter().map(loss).filter(matters).collect()
 }
 
-/// What a node sends gets lost on its way to all others that were asked, at least two.
+/// Packets of a node get lost on their way to all others that were asked, at least two.
 fn lost_everywhere(of: u16, losses: &[Loss], seen: &[Seen]) -> Option<Finding> {
     let others: Vec<u16> = seen
         .iter()
@@ -81,7 +81,7 @@ fn lost_everywhere(of: u16, losses: &[Loss], seen: &[Seen]) -> Option<Finding> {
     if others.len() < 2 || !others.iter().all(loses) || seen.iter().any(full) {
         return None;
     }
-    // Those who lose what anybody sends have a trouble of their own.
+    // Nodes that lose packets of any sender have a trouble of their own.
     let only = |loss: &Loss| loss.of == of || loss.at == of;
     if !losses.iter().all(only) {
         return None;
@@ -93,7 +93,7 @@ fn lost_everywhere(of: u16, losses: &[Loss], seen: &[Seen]) -> Option<Finding> {
     )))
 }
 
-/// What a node loses.
+/// The losses of a node.
 fn lost_at(seen: &Seen, losses: &[&Loss]) -> Option<Finding> {
     let node = seen.node();
     let packets: u64 = losses.iter().map(|loss| loss.packets).sum();

@@ -1,11 +1,11 @@
-//! Whose multicast reaches nobody, and whom that of others does not reach, though all else passes.
+//! Nodes whose multicast reaches nobody, and nodes that the multicast of others does not reach, though all else passes.
 
 use std::collections::BTreeSet;
 
 use super::links::FEW;
 use super::{Finding, Seen, list};
 
-/// What to look at where packets do not arrive.
+/// The places to look at where packets do not arrive.
 const HEAR: &str = "look at the firewall and the MTU there; with multicast at IGMP in the switches: where the group does not arrive, \
                     transport = \"unicast\" does without";
 const SPEAK: &str = "look at the firewall and the MTU there, and whether its multicast leaves it (`interface`); transport = \"unicast\" \
@@ -14,7 +14,7 @@ const SPEAK: &str = "look at the firewall and the MTU there, and whether its mul
 /// Questions for values in an interval that are more than chance.
 const SOME: u64 = 3;
 
-/// What is wrong, if the nodes that were asked show it: each engine counts what did not come.
+/// The trouble, if the nodes that were asked show it: each engine counts the packets that did not come.
 pub(super) fn look(seen: &[Seen]) -> Option<Finding> {
     let deaf = nodes(seen, |one| is_deaf(one) && others_send(seen, one.node()));
     let mute = nodes(seen, |one| is_mute(one, seen));

@@ -1,4 +1,4 @@
-//! What does not reach anybody, and who is well though it may not look so.
+//! Multicast that does not reach anybody, and nodes that are well though it may not look so.
 
 use rota_daemon::ClientStatus;
 
@@ -17,7 +17,7 @@ fn asking(received: [u64; 3]) -> Vec<Seen> {
         }
         seen.after.uptime_us = 1_000_000;
         let asked = if received == 0 { 100 } else { 0 };
-        // Who gets everything is asked for what others lack.
+        // A node that gets everything is asked for packets that others lack.
         let again = if received == 0 { 0 } else { 5000 };
         for (name, count) in [
             ("packets_sent", 50),
@@ -81,7 +81,7 @@ fn whose_packets_reach_nobody_is_named_in_each_engine_that_multicasts() {
         let said = texts(&seen);
         let what = "what node 3 multicasts reaches nobody";
         assert!(said.len() == 1 && said[0].starts_with(what), "{said:?}");
-        // Who is not there may be the one that lacks them.
+        // The node that is not there may be the one that lacks them.
         seen.remove(0);
         assert!(!texts(&seen)[0].starts_with(what));
     }

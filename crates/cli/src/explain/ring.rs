@@ -1,4 +1,4 @@
-//! Who is on which ring, and what ought not to happen there.
+//! The nodes on each ring, and events that ought not to happen there.
 
 use std::collections::BTreeSet;
 
@@ -142,7 +142,7 @@ pub fn company(status: &DaemonStatus) -> Option<BTreeSet<u16>> {
     Some(nodes.collect())
 }
 
-/// Who is in the configuration, and not with a daemon; nobody while that is not settled.
+/// The nodes in the configuration that are not with a daemon; none while that is not settled.
 pub fn missing(status: &DaemonStatus) -> Vec<u16> {
     let Some(company) = company(status) else {
         return Vec::new();
@@ -170,10 +170,10 @@ fn no_ring(node: u16, status: &DaemonStatus) -> Option<Finding> {
     Some(Finding::wrong(text))
 }
 
-/// What a node says that is not in the ring of the newest configuration it knows, and the number behind it.
+/// The words of a node that is not in the ring of the newest configuration it knows, with the number behind them.
 const OUTSIDE: &str = "outside the ring of configuration ";
 
-/// All who could make another configuration are outside, and stay there.
+/// All nodes that could make another configuration are outside, and stay there.
 fn no_majority(seen: &[Seen]) -> Option<Finding> {
     let number = |ring: &str| {
         let number = ring.strip_prefix(OUTSIDE)?;
@@ -227,7 +227,7 @@ fn disk(one: &Seen) -> Option<Finding> {
     Some(Finding::wrong(text))
 }
 
-/// Why nodes may stay alone that all run.
+/// The reason why nodes that all run may stay alone.
 const ALONE: &str = "Where each stays alone and `transport` is multicast, the group does not reach the others: look at IGMP in the \
                      switches, at `interface` and at firewalls; transport = \"unicast\" does without";
 

@@ -52,7 +52,7 @@ fn client(waiting_bytes: usize, unread_ms: u64) -> ClientStatus {
     }
 }
 
-/// What is wrong, and that nothing else is.
+/// The text of the only finding, which is a trouble.
 fn only(seen: &[Seen], begins: &str) -> String {
     let findings = explain(seen);
     assert_eq!(findings.len(), 1, "{findings:?}");
@@ -66,7 +66,7 @@ fn all_is_well() {
     let findings = explain(&well());
     let text = "all well: 3 on one ring, the token goes round in 0.95 ms (3 of them asked)";
     assert_eq!(findings, [Finding::note(text.to_owned())]);
-    // What was wrong before the interval is not in it.
+    // A trouble from before the interval is not in it.
     let mut seen = well();
     let Seen { before, after } = &mut seen[1];
     for status in [before, after] {

@@ -1,21 +1,21 @@
-//! Where the time of the token goes: a node that keeps it, all of them, or none.
+//! The time of the token: a node that keeps it, all of them, or none.
 
 use super::{Finding, Seen, list, time};
 
-/// Who has the token for so much of the time, and others do not, is slow.
+/// A node that has the token for this share of the time, and others do not, is slow.
 const SHARE: f64 = 0.2;
-/// By how much its time has to exceed that of the others on average.
+/// The factor by which its time has to exceed that of the others on average.
 const TIMES_OTHERS: f64 = 3.0;
-/// So much of the time in which all nodes wait for a processor is too much.
+/// The share of the time in which all nodes wait for a processor that is too much.
 const CROWDED: f64 = 0.6;
-/// A rotation that takes longer than so many microseconds is worth a word.
+/// A rotation that takes longer than this, in microseconds, is worth a word.
 const SLOW_ROTATION: f64 = 10_000.0;
 /// The bound of the histogram below that, in microseconds.
 const SLOW_BOUND: u64 = 8192;
 /// Of fewer rotations than these nothing is said: one late wake-up of a host makes one of them slow.
 const FEW_ROTATIONS: u64 = 5;
 
-/// How a node had the token during the interval.
+/// The token at a node during the interval.
 struct Hold {
     node: u16,
     visits: u64,
@@ -45,7 +45,7 @@ impl Hold {
         }
     }
 
-    /// What its time goes for, but its own sending.
+    /// The share that goes for other things than its own sending.
     fn idle(&self) -> f64 {
         self.waited + self.clients + self.blocked
     }

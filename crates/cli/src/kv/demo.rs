@@ -25,7 +25,7 @@ use crate::service::local::{Local, OnThisHost, local};
 use crate::service::processes::{One, Processes, Service};
 use crate::service::trouble::{Plan, Trouble};
 
-/// How often it is looked.
+/// The time between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Options of `rota kv demo`.

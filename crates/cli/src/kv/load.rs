@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Keys, with what they are to have.
 type Writes = Vec<(String, Option<String>)>;
 
-/// What a client does.
+/// The kinds of a client's operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Reads a key.
@@ -31,24 +31,24 @@ pub enum Kind {
     Several,
 }
 
-/// What was measured of one thing that was done.
+/// The measurement of one operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Took {
     pub kind: Kind,
-    /// When it was told, since the load began.
+    /// The time at which it was told, since the load began.
     pub at: Duration,
     pub took: Duration,
 }
 
-/// What all clients have in common.
+/// The state that all clients have in common.
 pub struct Load {
     pub addresses: Vec<SocketAddr>,
     pub keys: u64,
     began: Instant,
     stop: AtomicBool,
-    /// How much is done, for whoever looks.
+    /// The number of operations done, for others to look at.
     pub done: AtomicU64,
-    /// What was refused, and so not done.
+    /// The number of operations that were refused, and so not done.
     pub refused: AtomicU64,
     history: Mutex<(Vec<Step>, Vec<Took>)>,
 }
@@ -60,7 +60,7 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// So many.
+    /// Starts this number of clients.
     pub fn start(addresses: Vec<SocketAddr>, (clients, keys, seed): (u64, u64, u64)) -> Self {
         let load = Arc::new(Load {
             addresses,
@@ -87,12 +87,12 @@ impl Clients {
         Self { load, threads }
     }
 
-    /// What they have in common.
+    /// The state that they have in common.
     pub fn load(&self) -> &Load {
         &self.load
     }
 
-    /// What they have asked and were told. They end.
+    /// Ends the clients; returns their steps, with requests and answers, and the measurements.
     pub fn end(self) -> (Vec<Step>, Vec<Took>) {
         self.load.stop.store(true, SeqCst);
         for thread in self.threads {
@@ -140,7 +140,7 @@ impl Client {
         format!("{}.{}", self.number, self.written)
     }
 
-    /// What is read, and what is written then.
+    /// Draws the keys that are read, and the values that are written then.
     fn choose(&mut self) -> (Kind, Vec<String>, Writes) {
         match self.random.below(20) {
             0..10 => (Kind::Read, vec![self.key()], Vec::new()),
@@ -193,7 +193,7 @@ impl Client {
         match last {
             Some(Reply::Array(replies)) => {
                 let Some((place, found)) = read(replies, reads.len()) else {
-                    // What cannot be read is told nowhere: the check finds that it has no place.
+                    // A step whose answer cannot be read has no place: the check finds that.
                     step.ended = Some(ended.as_nanos() as u64);
                     self.steps.push(step);
                     return;
@@ -238,7 +238,7 @@ fn commands(reads: &[String], writes: &[(String, Option<String>)]) -> Vec<Vec<St
     commands
 }
 
-/// Where it was done, and what was found.
+/// The place of a step in the order, and the values that it found.
 fn read(replies: &[Reply], reads: usize) -> Option<(Place, Vec<Option<String>>)> {
     let (Reply::Bulk(place), rest) = replies.split_first()? else {
         return None;

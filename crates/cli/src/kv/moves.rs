@@ -42,22 +42,22 @@ fn slots(text: &str) -> Result<Slots, String> {
     slots.ok_or_else(|| "slots are numbers and ranges from 0 to 16383, as in 0-99,105".to_owned())
 }
 
-/// What came of a partition's part.
+/// The outcome of a partition's part.
 #[derive(Clone, Debug, Serialize)]
 pub struct Part {
     from: u16,
     to: u16,
-    /// So many slots have moved.
+    /// The number of slots that have moved.
     pub slots: i64,
     keys: i64,
     bytes: i64,
     groups: i64,
-    /// How long writes to a group waited at most, in microseconds.
+    /// The longest time that writes to a group waited, in microseconds.
     pub longest_freeze_us: i64,
     took_us: i64,
 }
 
-/// Moves them.
+/// Moves the slots.
 pub fn main(options: &MoveOptions) -> ExitCode {
     let config = match read(&options.config) {
         Ok(config) => config,
@@ -108,14 +108,14 @@ fn run(config: &KvConfig, options: &MoveOptions) -> Result<Vec<Part>, String> {
     Ok(parts)
 }
 
-/// Where clients of the processes connect, of one partition or all.
+/// The addresses for clients of the processes, of one partition or all.
 fn addresses(config: &KvConfig, of: Option<u16>) -> impl Iterator<Item = SocketAddr> {
     let all = config.kv.process.iter();
     let own = all.filter(move |process| of.is_none_or(|of| of == process.partition));
     own.filter_map(|process| config.clients_of(process))
 }
 
-/// The first that answers says which partition has which slots.
+/// The slots of each partition, as the first process that answers knows them.
 fn map(config: &KvConfig, who: &Who) -> Result<Vec<(u16, Slots)>, String> {
     let mut last = "no process has a port for clients".to_owned();
     for address in addresses(config, None) {
@@ -127,7 +127,7 @@ fn map(config: &KvConfig, who: &Who) -> Result<Vec<(u16, Slots)>, String> {
     Err(last)
 }
 
-/// Which partition has which slots, as a process knows.
+/// The slots of each partition, as a process knows them.
 ///
 /// # Errors
 /// In words.

@@ -1,4 +1,4 @@
-//! What a load has shown.
+//! The results of a load.
 
 use std::fmt::Write as _;
 
@@ -13,11 +13,11 @@ use super::shifts::Shifted;
 /// Of all.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// So many partitions.
+    /// The number of partitions.
     pub partitions: u16,
-    /// And replicas of each.
+    /// The number of replicas of each.
     pub replicas: u16,
-    /// How long it was loaded.
+    /// The length of the load, in seconds.
     pub seconds: f64,
     /// Reads of a key.
     pub reads: Figures,
@@ -25,17 +25,17 @@ pub struct Report {
     pub writes: Figures,
     /// Several keys at once.
     pub several: Figures,
-    /// What was refused: it was not done.
+    /// The number of operations that were refused: they were not done.
     pub refused: u64,
     /// Slots that have moved, where some were to.
     pub shifted: Option<Shifted>,
     /// Processes that were killed.
     pub kills: u64,
-    /// Of those, how many have lost their states.
+    /// The number of those that have lost their states.
     pub lost_states: u64,
     /// The longest time in which nothing was answered, in milliseconds.
     pub longest_silence_ms: u64,
-    /// What the check has looked at.
+    /// The history that the check has looked at.
     pub history: Summary,
     /// All replicas have the same keys.
     pub identical: bool,

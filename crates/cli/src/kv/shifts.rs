@@ -13,19 +13,19 @@ use serde::Serialize;
 use super::moves::{map_at, shift_at};
 use crate::service::who::Who;
 
-/// How often it is looked whether it is to end.
+/// The time between two looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What has moved.
+/// The moves so far.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
 pub struct Shifted {
-    /// So many times.
+    /// The number of moves.
     pub moves: u64,
-    /// So many slots.
+    /// The number of slots.
     pub slots: u64,
-    /// So often not, or it is not known.
+    /// The number of moves that failed, or whose outcome is not known.
     pub failed: u64,
-    /// How long writes to a group of slots waited at most, in milliseconds.
+    /// The longest time that writes to a group of slots waited, in milliseconds.
     pub longest_freeze_ms: u64,
 }
 

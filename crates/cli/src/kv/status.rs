@@ -34,7 +34,7 @@ pub fn main(options: &StatusOptions) -> ExitCode {
     status::main(options, shows)
 }
 
-/// What an operator should know.
+/// The troubles that an operator should know.
 fn wrong(info: &Info<'_>) -> Vec<String> {
     let of = |name: &str| info.of(name);
     let mut wrong = Vec::new();

@@ -1,5 +1,5 @@
-//! What a node says of the order in which it delivers, where a trace would be too long: a digest that
-//! others' are compared with at equal counts.
+//! A node's words on the order in which it delivers, where a trace would be too long: a digest to be compared with
+//! others' at equal counts.
 
 use rota_bench::Digest;
 use rota_core::contract::Time;
@@ -42,7 +42,7 @@ impl Order {
         self.digest.count.is_multiple_of(STRIDE)
     }
 
-    /// What was delivered is handed out.
+    /// The deliveries so far are handed out.
     pub(super) fn flushed(&mut self, now: Time) {
         if !std::mem::take(&mut self.delivered) {
             return;

@@ -1,4 +1,4 @@
-//! Whose messages arrived, and when: whether nodes serve each other.
+//! The senders of the messages that arrived, and the times: whether nodes serve each other.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ const KEPT: usize = 100_000;
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Served {
-    /// Whose messages arrived since the time was looked at.
+    /// The nodes whose messages arrived since the time was looked at.
     senders: BTreeSet<u16>,
     slots: BTreeSet<(u64, u16)>,
 }
@@ -23,7 +23,7 @@ impl Served {
         self.senders.insert(node);
     }
 
-    /// What arrived is handed out.
+    /// The messages that arrived are handed out.
     pub(super) fn flushed(&mut self, now: Time) {
         while let Some(node) = self.senders.pop_first() {
             if self.slots.insert((now.0 / SLOT, node)) && self.slots.len() > KEPT {

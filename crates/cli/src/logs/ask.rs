@@ -9,7 +9,7 @@ use rota_resp::Reply;
 use crate::say::complain;
 use crate::service::where_to::{Where, line, refused};
 
-/// So many lines of standard input are appended at once.
+/// The number of lines of standard input that are appended at once.
 const TOGETHER: usize = 256;
 
 /// Options of `rota log append`.
@@ -92,7 +92,7 @@ pub struct ListOptions {
     at: Where,
 }
 
-/// How old something may get: `90s`, `15m`, `12h`, `7d`.
+/// The greatest age of something: `90s`, `15m`, `12h`, `7d`.
 fn age(text: &str) -> Result<Duration, String> {
     let (number, unit) = text.split_at(text.len() - text.chars().last().map_or(0, char::len_utf8));
     let seconds = match unit {
@@ -128,7 +128,7 @@ impl AppendOptions {
     }
 }
 
-/// Where an entry was appended.
+/// The position at which an entry was appended.
 fn position(reply: &Reply) -> Option<&[u8]> {
     match reply {
         Reply::Bulk(id) => id.strip_suffix(b"-0"),

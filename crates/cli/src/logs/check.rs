@@ -15,16 +15,16 @@ pub struct CheckOptions {
     file: PathBuf,
 }
 
-/// What is in a file.
+/// The contents of a file.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct History {
-    /// What clients asked and were told.
+    /// The requests of clients, and the answers.
     pub steps: Vec<Step>,
-    /// What the logs had at the end.
+    /// The contents of the logs at the end.
     pub logs: Logs,
 }
 
-/// Looks at it.
+/// Checks the history in a file.
 pub fn main(options: &CheckOptions) -> ExitCode {
     let text = std::fs::read_to_string(&options.file).map_err(|error| error.to_string());
     let read = |text: String| serde_json::from_str(&text).map_err(|error| error.to_string());

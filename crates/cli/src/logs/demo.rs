@@ -26,9 +26,9 @@ use crate::service::local::local;
 use crate::service::processes::Processes;
 use crate::service::trouble::{Plan, Trouble};
 
-/// How often it is looked.
+/// The time between two looks.
 const LOOK: Duration = Duration::from_millis(50);
-/// So many entries are read at once.
+/// The number of entries that are read at once.
 const TOGETHER: usize = 5_000;
 /// The logs that are loaded.
 const LOGS: [&str; 3] = ["orders", "trades", "audit"];
@@ -157,7 +157,7 @@ fn load(
     })
 }
 
-/// What the logs have, and whether all processes say the same.
+/// The contents of the logs, and whether all processes say the same.
 fn at_the_end(processes: &mut Processes) -> Result<(Logs, bool), String> {
     let mut all: Vec<Logs> = Vec::new();
     for at in 0..processes.count() {

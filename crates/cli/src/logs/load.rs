@@ -17,26 +17,26 @@ use crate::service::talk::RpcConnection;
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Before somebody who was told to try again does.
 const PAUSE: Duration = Duration::from_millis(20);
-/// So many entries are read at once.
+/// The number of entries that are read at once.
 const READ: u64 = 200;
 
-/// What was measured of an append.
+/// The measurement of an append.
 #[derive(Clone, Copy, Debug)]
 pub struct Took {
     /// To several logs at once.
     pub is_several: bool,
-    /// When it was told, since the load began.
+    /// The time at which it was told, since the load began.
     pub at: Duration,
     pub took: Duration,
 }
 
-/// What all clients have in common.
+/// The state that all clients have in common.
 pub struct Load {
     pub addresses: Vec<SocketAddr>,
     pub logs: Vec<String>,
     pub began: Instant,
     stop: AtomicBool,
-    /// What was refused, and so not done.
+    /// The number of requests that were refused, and so not done.
     pub refused: AtomicU64,
     history: Mutex<(Vec<Step>, Vec<Took>)>,
 }
@@ -47,7 +47,7 @@ pub struct Clients {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// How many of each kind.
+/// The number of clients of each kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Kinds {
     pub writers: u64,
@@ -56,7 +56,7 @@ pub struct Kinds {
 }
 
 impl Clients {
-    /// So many.
+    /// Starts this number of clients of each kind.
     pub fn start(
         (addresses, logs): (Vec<SocketAddr>, Vec<String>),
         kinds: Kinds,
@@ -92,7 +92,7 @@ impl Clients {
         Self { load, threads }
     }
 
-    /// What they have asked and were told. They end.
+    /// Ends the clients; returns their steps, with requests and answers, and the measurements.
     pub fn end(self) -> (Vec<Step>, Vec<Took>) {
         self.load.stop.store(true, SeqCst);
         for thread in self.threads {

@@ -25,7 +25,7 @@ impl OnThisHost for LogConfig {
     }
 }
 
-/// So many rings, and so many processes.
+/// Starts a service with a number of rings and a number of processes.
 pub fn start(of: (u16, u16), storage: VoteStorage) -> Result<Local, String> {
     let service = Service {
         name: "log",

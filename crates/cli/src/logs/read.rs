@@ -7,9 +7,9 @@ use rota_resp::Reply;
 use crate::service::talk::RpcConnection;
 use crate::service::where_to::{Where, line, refused};
 
-/// So many entries are asked for at once.
+/// The number of entries that are asked for at once.
 const TOGETHER: u64 = 1_000;
-/// So long a tail waits for something before it asks again, in milliseconds.
+/// The time that a tail waits for something before it asks again, in milliseconds.
 const WAITS: &str = "2000";
 
 /// Options of `rota log read`.
@@ -55,7 +55,7 @@ pub struct Entry {
     pub position: u64,
     /// Fields and values.
     pub fields: Fields,
-    /// Where in the order of everything: round, ring, instance and message, with points between.
+    /// The place in the order of everything: round, ring, instance and message, with points between.
     pub place: String,
 }
 
@@ -96,7 +96,7 @@ fn fields(reply: &Reply) -> Option<Fields> {
     parts.chunks(2).map(pair).collect()
 }
 
-/// What `XMERGE` has told. `None`: it cannot be read.
+/// The entries in an answer to `XMERGE`. `None`: it cannot be read.
 pub fn merged(reply: &Reply) -> Option<Vec<Entry>> {
     let entries = match reply {
         Reply::Array(entries) => entries,
@@ -141,7 +141,7 @@ pub fn some(
     }
 }
 
-/// Where a log begins that is kept.
+/// The first position that is kept of a log.
 fn first(talk: &mut RpcConnection, log: &str) -> Result<u64, String> {
     let told = talk.say(&[vec!["XRANGE", log, "-", "+", "COUNT", "1"]]);
     let told = told.map_err(|error| error.to_string())?;

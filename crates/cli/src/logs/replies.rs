@@ -1,11 +1,11 @@
-//! What clients of the load are told.
+//! The answers to clients of the load.
 
 use rota_check::history::Place;
 use rota_resp::Reply;
 
 use super::read::{Entry, position};
 
-/// What became of an append.
+/// The outcome of an append.
 pub enum Told {
     /// These positions.
     Positions(Vec<u64>),
@@ -28,7 +28,7 @@ pub fn placed(entry: &Entry) -> Option<(String, u64, String, Place)> {
     Some((entry.log.clone(), entry.position, value, place))
 }
 
-/// What commands were answered that have appended so many values.
+/// The outcome of commands that append `count` values, by the answers.
 pub fn told(replies: &[Reply], count: usize) -> Told {
     let positions = match (count, replies.last()) {
         (1, Some(reply)) => position(reply).map(|at| vec![at]),

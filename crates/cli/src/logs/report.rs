@@ -1,4 +1,4 @@
-//! What a load has shown.
+//! The results of a load.
 
 use std::fmt::Write as _;
 
@@ -11,11 +11,11 @@ use crate::service::figures::Figures;
 /// Of all.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// So many rings, and processes.
+    /// The number of rings.
     pub rings: u16,
-    /// See above.
+    /// The number of processes.
     pub processes: u16,
-    /// How long it was loaded.
+    /// The length of the load, in seconds.
     pub seconds: f64,
     /// Appends of one entry.
     pub single: Figures,
@@ -23,11 +23,11 @@ pub struct Report {
     pub several: Figures,
     /// Processes that were killed.
     pub kills: u64,
-    /// Of those, how many have lost their states.
+    /// The number of those that have lost their states.
     pub lost_states: u64,
     /// The longest time in which nothing was acknowledged, in milliseconds.
     pub longest_silence_ms: u64,
-    /// What the check has looked at.
+    /// The history that the check has looked at.
     pub history: Summary,
     /// All processes have the same logs.
     pub identical: bool,

@@ -1,4 +1,4 @@
-//! What windows do: a table, and a drawing each of throughput and of both delays.
+//! The effects of windows: a table, and a drawing each of throughput and of both delays.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::table::rotation;
 use crate::say::{complain, print, print_json};
 
-/// Those of the thesis (§5.2.1).
+/// The personal windows of the thesis (§5.2.1).
 const PERSONAL: [u32; 8] = [5, 10, 20, 30, 40, 50, 70, 100];
 const STEP: usize = 5;
 

@@ -43,7 +43,7 @@ impl DelaysUs {
     }
 }
 
-/// What is reckoned of one protocol.
+/// The results of the model for one protocol.
 #[derive(Serialize)]
 struct Column {
     rotation_us: f64,
@@ -68,7 +68,7 @@ struct Report {
     accelerated: Column,
 }
 
-/// How long a rotation takes, with its bounds.
+/// The time of a rotation, with its bounds, in microseconds.
 pub(super) fn rotation(ring: &Ring, protocol: Protocol, bounds: &Bounds) -> f64 {
     let rotation = ring.rotation_us(protocol);
     match protocol {

@@ -1,4 +1,4 @@
-//! What was measured of one kind of work.
+//! The measurements of one kind of work.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 /// See the module's page.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Figures {
-    /// How many were done.
+    /// The number of operations.
     pub count: u64,
     /// A second.
     pub rate: u64,

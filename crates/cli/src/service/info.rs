@@ -1,4 +1,4 @@
-//! What a process says of itself.
+//! A process's words on itself.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

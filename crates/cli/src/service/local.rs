@@ -9,9 +9,9 @@ use super::processes::{One, Processes, Service};
 use crate::demo::ports::free_range;
 use crate::demo::scratch::Scratch;
 
-/// What a service is told, in which all is on this host.
+/// The configuration of a service whose processes are all on this host.
 pub trait OnThisHost: Sized {
-    /// Where votes and states are, below the directory.
+    /// The names of the directories of votes and of states, below the directory.
     const DIRECTORIES: [&'static str; 2];
 
     /// As a file.
@@ -52,7 +52,7 @@ impl<C: OnThisHost> Local<C> {
     }
 }
 
-/// Where clients of a process connect.
+/// The address at which clients of a process connect.
 pub fn local(port: Option<u16>) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port.unwrap_or_default()))
 }

@@ -1,4 +1,4 @@
-//! What the commands of services have in common.
+//! The common parts of the commands of services.
 
 pub mod connection;
 pub mod figures;
@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::say::{complain, print, print_json};
 
-/// What a run has shown.
+/// The results of a run.
 pub trait Shown: Serialize {
     /// For people.
     fn text(&self) -> String;
@@ -48,7 +48,7 @@ pub fn conclude<R: Shown>(run: Result<R, String>, json: bool) -> ExitCode {
     }
 }
 
-/// Where votes are kept, as it is written.
+/// The storage of votes, as it is written.
 pub fn storage(text: &str) -> Result<VoteStorage, String> {
     match text {
         "sync" => Ok(VoteStorage::Sync),

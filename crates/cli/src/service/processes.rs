@@ -15,26 +15,26 @@ use super::talk::RpcConnection;
 
 /// Everything is there by then.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked.
+/// The time between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Which service.
+/// The service.
 #[derive(Clone, Copy, Debug)]
 pub struct Service {
     /// The command that runs one of its processes.
     pub name: &'static str,
-    /// What a process answers without an error once it serves clients.
+    /// The command that a process answers without an error once it serves clients.
     pub asks: &'static [&'static str],
-    /// So many processes, one behind the other, have the same.
+    /// The number of processes, one behind the other, that have the same.
     pub replicas: usize,
 }
 
 /// A process.
 #[derive(Clone, Debug)]
 pub struct One {
-    /// Where its clients connect.
+    /// The address at which its clients connect.
     pub address: SocketAddr,
-    /// Where it has its states.
+    /// The directory of its states.
     pub states: PathBuf,
 }
 
@@ -70,22 +70,22 @@ impl Processes {
         Ok(processes)
     }
 
-    /// So many.
+    /// The number of processes.
     pub fn count(&self) -> usize {
         self.children.len()
     }
 
-    /// So many have the same.
+    /// The number of processes that have the same.
     pub const fn replicas(&self) -> usize {
         self.service.replicas
     }
 
-    /// Where one has its states.
+    /// The directory of the states of one process.
     pub fn states(&self, at: usize) -> &Path {
         &self.all[at].states
     }
 
-    /// Where clients connect.
+    /// The addresses at which clients connect.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.all.iter().map(|one| one.address).collect()
     }
@@ -103,7 +103,7 @@ impl Processes {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(log.map_err(failed)?)
-            // What a terminal says to the demo is not said to them.
+            // Signals of a terminal to the demo do not reach the processes.
             .process_group(0)
             .spawn();
         self.children[at] = Some(child.map_err(failed)?);
@@ -123,7 +123,7 @@ impl Processes {
         self.children.iter().flatten().map(Child::id).collect()
     }
 
-    /// What one answers.
+    /// The answers of one process.
     pub fn ask(&self, at: usize, commands: &[Vec<&str>]) -> Result<Vec<Reply>, String> {
         let address = self.all[at].address;
         let talk = RpcConnection::connect(address, PATIENCE);

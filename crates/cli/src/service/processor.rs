@@ -1,4 +1,4 @@
-//! What processor time the servers took.
+//! The processor time that the servers took.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ impl Processor {
         Ok(Self { processes, began })
     }
 
-    /// How much they have taken since; `None` if there are none.
+    /// The time that they have taken since; `None` if there are none.
     ///
     /// # Errors
     /// One is gone.

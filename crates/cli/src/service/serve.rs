@@ -14,7 +14,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use crate::log::{Log, LogFormat};
 use crate::say::complain;
 
-/// How often it is looked whether it is to stop, or has.
+/// The time between two looks whether it is to stop, or has.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Options of a command that runs a process.
@@ -36,7 +36,7 @@ pub struct ServeOptions {
 
 /// A process.
 pub trait Serves {
-    /// Why it has stopped by itself.
+    /// The reason why it has stopped by itself.
     fn ended(&self) -> Option<String>;
 }
 

@@ -1,4 +1,4 @@
-//! How all processes of a service are.
+//! The states of all processes of a service.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,18 +24,18 @@ pub struct StatusOptions {
     pub json: bool,
 }
 
-/// How a process is.
+/// The state of a process.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
     node: u16,
     address: Option<SocketAddr>,
-    /// What is wrong, in words.
+    /// The troubles, in words.
     wrong: Vec<String>,
-    /// What it says of itself (`INFO`).
+    /// Its words on itself (`INFO`).
     info: BTreeMap<String, String>,
 }
 
-/// Fields of what a process says of itself.
+/// The fields of a process's words on itself.
 pub struct Info<'a>(&'a BTreeMap<String, String>);
 
 impl Info<'_> {
@@ -45,18 +45,18 @@ impl Info<'_> {
     }
 }
 
-/// What is shown of a field: its head, its name, and how wide it is.
+/// The column for a field: its head, the field's name, and its width.
 pub type Column = (&'static str, &'static str, usize);
 
 /// A service, as it is configured, and what an operator should know of it.
 pub struct Shows<'a> {
-    /// Nodes, and where their clients connect.
+    /// The nodes, each with the address at which its clients connect.
     pub processes: Vec<(u16, Option<SocketAddr>)>,
     pub columns: &'a [Column],
     pub wrong: fn(&Info<'_>) -> Vec<String>,
 }
 
-/// What a service's file has.
+/// Reads the configuration file of a service.
 pub fn read<T, E: ToString>(
     file: &Path,
     from_toml: impl FnOnce(&str) -> Result<T, E>,

@@ -9,14 +9,15 @@ use rota_core::random::Random;
 use super::processes::Processes;
 use crate::say::tell;
 
-/// What is done.
+/// The plan of kills.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Plan {
     /// Nothing.
     Peace,
     /// The last process of the first partition is killed after this time, and started again after twice as long.
     Once(Duration),
-    /// So often, once all are there: one process, a majority of a partition, or all. Each second time that it is one, its states are lost, too.
+    /// Each time that this has passed, once all are there: one process, a majority of a partition, or all. Each second
+    /// time that it is one, its states are lost, too.
     Every(Duration),
 }
 
@@ -27,12 +28,12 @@ pub struct Trouble {
     random: Random,
     began: Instant,
     next: Instant,
-    /// Who is away, until when.
+    /// The processes that are away, each with the time until then.
     away: Vec<(usize, Instant)>,
     turns: u64,
     /// Processes that were killed.
     pub kills: u64,
-    /// Of those, how many have lost their states.
+    /// The number of those that have lost their states.
     pub lost: u64,
 }
 

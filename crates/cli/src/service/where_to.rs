@@ -1,4 +1,4 @@
-//! Which process of a service is asked, and what is printed.
+//! The process of a service that is asked, and the output of answers.
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
@@ -24,12 +24,12 @@ pub struct Where {
 }
 
 impl Where {
-    /// How long an answer may take.
+    /// The time that an answer may take.
     pub fn patience(&self) -> Duration {
         Duration::from_secs(self.patience.max(1))
     }
 
-    /// What commands are answered, on a connection of their own.
+    /// The answers to commands, on a connection of their own.
     pub fn ask(&self, commands: &[Vec<Vec<u8>>]) -> Result<Vec<Reply>, String> {
         let mut talk = self.who.connect(self.connect, self.patience())?;
         let replies = talk.say(commands);

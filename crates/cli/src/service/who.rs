@@ -1,4 +1,4 @@
-//! Who asks a store, and by TLS or not.
+//! The user that asks a store, and the transport: by TLS or not.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -48,7 +48,7 @@ impl Who {
         }
     }
 
-    /// What a command is answered, on a connection of its own.
+    /// The answer to a command, on a connection of its own.
     pub fn ask(
         &self,
         address: SocketAddr,

@@ -1,25 +1,25 @@
-//! What the logs of several acceptors come to: one order, as far as they have it.
+//! The order that the logs of several acceptors make, as far as they have it.
 //!
-//! What any of them holds as decided counts. Behind all of that it is as when a round begins: in each instance the value of the
-//! highest round that anybody has voted in there. Where nobody has, the order ends: what comes behind may depend on what is
-//! missing.
+//! A value that any of them holds as decided counts. Behind all of these it is as when a round begins: in each instance
+//! the value of the highest round that anybody has voted in there. The order ends where nobody has voted: values behind
+//! may depend on what is missing.
 
 use super::state::{Cast, Log};
 
 /// One order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Order {
-    /// Which log it begins with: what has to be known of everything before is there.
+    /// The index of the log that the order begins with: all that has to be known of everything before is there.
     pub begins: usize,
-    /// Where it begins.
+    /// The first instance of the order.
     pub kept: u64,
-    /// What is before this was known to be decided.
+    /// The instance before which all was known to be decided.
     pub decided: u64,
     /// The first place without anything.
     pub end: u64,
-    /// What there is from `kept` on, and the parts of messages before that go on behind it.
+    /// The votes from `kept` on, and the parts of messages before that go on behind it.
     pub votes: Vec<Cast>,
-    /// So many places behind that are given up, though there are votes for some of them.
+    /// The number of places behind that are given up, though there are votes for some of them.
     pub cut_off: u64,
 }
 
@@ -27,7 +27,7 @@ pub struct Order {
 pub fn merge(logs: &[Log]) -> Option<Order> {
     let decided = logs.iter().map(|log| log.decided).max()?;
     let reaches = |log: &&Log| held_from(logs, log.kept) >= decided;
-    // Who is behind gets as much as there is.
+    // A process that is behind gets as much as there is.
     let first = logs.iter().filter(reaches).min_by_key(|log| log.kept)?;
     let begins = logs.iter().position(|log| std::ptr::eq(log, first))?;
     let kept = first.kept;
@@ -62,7 +62,7 @@ fn holds(log: &Log, at: u64) -> bool {
     (log.kept..log.decided).contains(&at)
 }
 
-/// What counts at a place, and as far behind it as the same is so.
+/// The vote that counts at a place, over as many places behind as it counts at.
 fn choose(logs: &[Log], at: u64, decided: u64) -> Option<Cast> {
     if let Some(log) = logs.iter().find(|log| holds(log, at)) {
         return log.at(at)?.part(at, log.decided - 1);
@@ -177,11 +177,11 @@ mod tests {
         promised: Vec<u64>,
         /// Of each acceptor, by instance: in which round, and for what.
         votes: Vec<BTreeMap<u64, (u64, u8)>>,
-        /// How far each has voted in each round.
+        /// The end of the votes of each acceptor in each round.
         streaks: BTreeMap<(usize, u64), u64>,
-        /// What each round proposes, from instance 1 on.
+        /// The proposals of each round, from instance 1 on.
         rounds: Vec<Vec<u8>>,
-        /// In which round an instance was decided first, and as what.
+        /// The round in which an instance was decided first, and its value.
         decided: BTreeMap<u64, (u64, u8)>,
     }
 

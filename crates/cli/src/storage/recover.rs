@@ -1,7 +1,7 @@
-//! `rota storage recover`: goes on from what is left when a majority of the acceptors is lost for good.
+//! `rota storage recover`: goes on from the logs that are left when a majority of the acceptors is lost for good.
 //!
-//! What is left is read and merged, and written into a new log for each acceptor: the same order, with the same places, under a
-//! foundation of its own. `docs/protocols/paxos.md` has why that is safe, and what cannot be.
+//! The logs that are left are read and merged, and written into a new log for each acceptor: the same order, with the
+//! same places, under a foundation of its own. `docs/protocols/paxos.md` has why that is safe, and what cannot be.
 
 use std::fs;
 use std::io::{self, BufRead as _, IsTerminal as _};
@@ -135,7 +135,7 @@ fn is_confirmed(json: bool) -> Result<bool, String> {
     Ok(answer.trim() == "yes")
 }
 
-/// Who votes from here on: acceptors that nobody has been before, all of which have everything.
+/// The next configuration: acceptors that nobody has been before, all of which have everything.
 fn next_config(logs: &[Log], config: &NodeConfig) -> Result<Config, String> {
     let wrong = |error: io::Error| error.to_string();
     let round = logs.iter().map(|log| log.round).max().unwrap_or(0);
@@ -143,7 +143,7 @@ fn next_config(logs: &[Log], config: &NodeConfig) -> Result<Config, String> {
     let acceptor = |node: &NodeId| Ok((*node, random_u64()?.max(1)));
     let acceptors: io::Result<Vec<(NodeId, u64)>> = nodes.iter().map(acceptor).collect();
     let acceptors = acceptors.map_err(wrong)?.into_iter();
-    // Processes that nobody is: who starts finds that this ring is over.
+    // Processes that nobody is: a process that starts finds that this ring is over.
     let ring: io::Result<Vec<_>> = nodes.iter().map(|node| new_process(*node)).collect();
     let ring = ring.map_err(wrong)?;
     Ok(Config {
@@ -189,7 +189,7 @@ fn write_all(
         .map_err(wrong)
 }
 
-/// What a node finds in its new log beside votes.
+/// The state that a node finds in its new log beside votes.
 fn state(first: &Log, order: &Order, next: &Config, who: AcceptorId) -> Vec<(u64, Vec<u8>)> {
     let number = |number: u64| number.to_le_bytes().to_vec();
     let base = first.base.clone();
@@ -239,7 +239,7 @@ fn put(log: &mut DiskLog, records: &[RecordRef<'_>]) -> Result<(), AppendError> 
     log.commit()
 }
 
-/// What is left of a range is as long as its record says: whoever reads it looks there.
+/// The rest of a range is as long as its record says: a reader looks there.
 fn record_of(vote: &Cast) -> RecordRef<'_> {
     let kind = if vote.first == vote.last {
         Kind::Vote

@@ -1,4 +1,4 @@
-//! What logs have, what may be lost with those that are not here, and what to do: in words.
+//! The contents of logs, the possible losses with those that are not here, and the steps to take: in words.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,16 +10,16 @@ use serde::Serialize;
 use super::merge::Order;
 use super::state::Log;
 
-/// What is said before anything is written.
+/// The report before anything is written.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Report {
     logs: Vec<LogSeen>,
-    /// The newest configuration that any of them knows, and who votes there.
+    /// The newest configuration that any of them knows, with its voters.
     configuration: u64,
     acceptors: Vec<u16>,
-    /// Of these no log is here,
+    /// Acceptors without a log here,
     missing: Vec<u16>,
-    /// or one that may lack its last moments, or was begun anew.
+    /// or with one that may lack its last moments, or was begun anew.
     changed: Vec<u16>,
     /// A majority is here of all who may have decided something: nothing is lost.
     majority: bool,
@@ -68,7 +68,7 @@ impl Report {
         let newest = known.max_by_key(|config| config.number);
         let number = newest.map_or(0, |config| config.number);
         let complete = logs.iter().map(|log| log.complete).max().unwrap_or(0);
-        // What was agreed on may have come about without these.
+        // A configuration that was agreed on may have come about without these.
         let wanted = logs.iter().filter_map(|log| log.accepted.as_ref());
         let wanted = wanted.filter(|config| config.number > number);
         let mut perhaps = newest.into_iter().chain(wanted);
@@ -167,7 +167,7 @@ impl Report {
         said.join(";")
     }
 
-    /// What is left to be done when the new logs are written.
+    /// The steps that are left when the new logs are written.
     pub fn what_to_do(&self, into: &Path, number: u64) -> String {
         let mut out = format!("\nwritten to {}. Now\n", into.display());
         let nodes = list(&self.new);

@@ -1,4 +1,4 @@
-//! What an acceptor's log says, as far as it has to be known to go on from it.
+//! The contents of an acceptor's log, as far as they have to be known to go on from it.
 //!
 //! The engine writes it, and reads all of it when a node starts. Here values and what follows from them are bytes.
 
@@ -46,16 +46,16 @@ pub struct Log {
     /// Under which name its acceptor votes.
     pub name: Option<AcceptorId>,
     pub config: Option<Config>,
-    /// What its acceptor has agreed to follow that, and may have come about.
+    /// The configuration that its acceptor has agreed to as the next, which may have come about.
     pub accepted: Option<Config>,
     /// The newest configuration that is known to be complete.
     pub complete: u64,
     /// The highest round that is mentioned.
     pub round: u64,
-    /// Where it begins, and what has to be known of everything before.
+    /// The instance at which it begins, and the state that has all before.
     pub kept: u64,
     pub base: Option<Vec<u8>>,
-    /// What is before is decided, and has it from `kept` on.
+    /// The instance before which all is decided: the log has it from `kept` on.
     pub decided: u64,
     /// By their first instances. None overlaps another.
     pub votes: BTreeMap<u64, Cast>,
@@ -169,7 +169,7 @@ impl Log {
     }
 }
 
-/// What is left to read. Each answers `None` if there is not enough, or it cannot be.
+/// The bytes that are left to read. Each method answers `None` if there are not enough, or they cannot be read.
 struct Source<'a>(&'a [u8]);
 
 impl Source<'_> {
@@ -228,7 +228,7 @@ impl Source<'_> {
         })
     }
 
-    /// What was accepted, behind what was promised in the register.
+    /// The accepted configuration, behind the promise in the register.
     fn accepted(&mut self) -> Option<Option<Config>> {
         if self.flag()? {
             self.ballot()?;

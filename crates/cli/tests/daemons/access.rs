@@ -1,4 +1,4 @@
-//! Who may do what.
+//! The rights of clients.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};

@@ -1,4 +1,4 @@
-//! What native clients ask of real daemons, and get.
+//! Requests of native clients to real daemons, and the answers.
 
 use rota_client::{
     Cause, Client, Code, ConnectError, ConnectionLost, Envelope, Event, SendError, Service,

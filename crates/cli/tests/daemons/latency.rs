@@ -1,5 +1,5 @@
-//! How long messages take while other clients misbehave. All of them have to arrive, in order; how long they
-//! take is printed, and judged by who reads it: `ROTA_ROUNDS` says how often, `ROTA_MILLIS` how long each time.
+//! The latency of messages while other clients misbehave. All messages have to arrive, in order; their times are
+//! printed, and judged by the reader: `ROTA_ROUNDS` says how often, `ROTA_MILLIS` how long each time.
 
 use std::collections::VecDeque;
 use std::fs;

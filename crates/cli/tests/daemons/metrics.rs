@@ -1,4 +1,4 @@
-//! What Prometheus reads of a running daemon.
+//! The page that Prometheus reads of a running daemon.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! What operators ask: what is wrong, and where.
+//! The questions of operators: the troubles, and their places.
 
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};

@@ -1,4 +1,4 @@
-//! What goes on where something else cannot: parts of a reload, and what a daemon does beside its clients.
+//! Work that goes on where other work cannot: parts of a reload, and a daemon's work beside its clients.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! What strangers take of a daemon, and names that are not theirs.
+//! The resources that strangers take of a daemon, and names that are not theirs.
 
 use std::fs;
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! How daemons start, do not start, and stop.
+//! The start of daemons, their failures to start, and their stop.
 
 use std::fs::{self, File};
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -1,4 +1,4 @@
-//! What daemons write down of their clients.
+//! The traces that daemons write of their clients.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
-//! What a crowd that comes and goes costs the others, and what all clients of one user can take of a daemon. Times are
-//! printed, and judged by who reads them on a quiet host; what they must not cost is judged here. To be run by hand:
-//! `ROTA_BINARY=target/release/rota cargo test -p rota --test daemons turnover -- --ignored --nocapture`.
+//! The cost of a crowd that comes and goes for the others, and the share of a daemon that all clients of one user can
+//! take. Times are printed, and judged by a reader on a quiet host; costs that must not be are judged here. To be run
+//! by hand: `ROTA_BINARY=target/release/rota cargo test -p rota --test daemons turnover -- --ignored --nocapture`.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};

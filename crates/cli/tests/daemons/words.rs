@@ -1,4 +1,4 @@
-//! What is said at three in the morning: in every engine, of what is ill, and of what is well.
+//! The words at three in the morning: in every engine, on what is ill, and on what is well.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};

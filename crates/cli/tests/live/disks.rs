@@ -1,5 +1,5 @@
-//! What becomes of nodes whose disks hang, fail, are slow, are lost or are put back, with real processes; and a campaign of it,
-//! drawn from a seed. `ROTA_SEED` and `ROTA_SECONDS` are those of `seeded`.
+//! Nodes whose disks hang, fail, are slow, are lost or are put back, with real processes; and a campaign of it, drawn
+//! from a seed. `ROTA_SEED` and `ROTA_SECONDS` are those of `seeded`.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Configurations that a real etcd chooses, in a namespace beside those of the nodes. What the ring does is the same as where
+//! Configurations that a real etcd chooses, in a namespace beside those of the nodes. The ring does the same as where
 //! acceptors choose (`votes`); here etcd goes away, and comes back.
 
 #[path = "../../../node/tests/etcd/server.rs"]

@@ -1,6 +1,6 @@
-//! How long it takes until the survivors are on a new ring, or all on one. Prints; judges nothing, since a
-//! crowded machine would say more about itself than about the ring. `ROTA_ROUNDS` says how often; with
-//! `ROTA_STATE` set, the nodes keep their ring ids on disk.
+//! The time until the survivors are on a new ring, or all on one. Prints; judges nothing, since a crowded machine would
+//! say more about itself than about the ring. `ROTA_ROUNDS` says how often; with `ROTA_STATE` set, the nodes keep their
+//! ring ids on disk.
 
 use std::time::Duration;
 

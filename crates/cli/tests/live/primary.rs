@@ -1,4 +1,4 @@
-//! Which side is primary when networks split and processes die; P1 to P3 judge their traces.
+//! The side that is primary when networks split and processes die; P1 to P3 judge their traces.
 
 use std::time::{Duration, Instant};
 

@@ -1,10 +1,10 @@
-//! What is done to nodes with one order over primary views, or with one that acceptors vote for, drawn from a seed.
-//! `ROTA_SEED` and `ROTA_SECONDS` make a campaign of it: a round for each seed from there on, for so long; `ROTA_FAULTS`
-//! says how many faults each has. Processes that are restarted deliver everything again: where there are hundreds of faults,
-//! `ROTA_SPARSE` times as long between messages and `ROTA_KEPT` instances make that possible.
+//! The faults of nodes with one order over primary views, or with one that acceptors vote for, drawn from a seed.
+//! `ROTA_SEED` and `ROTA_SECONDS` make a campaign of it: a round for each seed from there on, for so long;
+//! `ROTA_FAULTS` says how many faults each has. Processes that are restarted deliver everything again: with hundreds of
+//! faults, `ROTA_SPARSE` times as long between messages and `ROTA_KEPT` instances make that possible.
 //!
-//! Fewer than half of the nodes are ever without memory of a view, or of votes: of more, what some have delivered may be
-//! lost. Where votes are on disk all may be killed at once.
+//! Fewer than half of the nodes are ever without memory of a view, or of votes: with more, messages that some have
+//! delivered may be lost. All may be killed at once if votes are on disk.
 
 use std::time::{Duration, Instant};
 

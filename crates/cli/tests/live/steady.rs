@@ -1,7 +1,7 @@
-//! A ring that nothing happens to stays as it is: at full load, and when a process stands still for less than
-//! half the token-loss time. `ROTA_SECONDS` says how long, `ROTA_ROUNDS` how many pauses. No traces: that all
-//! deliver the same order is shown by digests, and that all is delivered by counts. Where a ring does
-//! change, slow rotations (`rotations_slow`) before the token's loss say that the machine was too busy.
+//! A ring that nothing happens to stays as it is: at full load, and when a process stands still for less than half the
+//! token-loss time. `ROTA_SECONDS` says how long, `ROTA_ROUNDS` how many pauses. No traces: digests show that all
+//! deliver the same order, and counts that all is delivered. If a ring does change, slow rotations (`rotations_slow`)
+//! before the token's loss say that the machine was too busy.
 
 use std::time::{Duration, Instant};
 

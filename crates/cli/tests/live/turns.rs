@@ -1,4 +1,4 @@
-//! How many clusters there are at a time.
+//! The number of clusters at a time.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

@@ -1,5 +1,5 @@
-//! The engines with one order over primary views: each story with each of them. What nobody may miss or get
-//! twice, their traces say, judged by the properties of that order.
+//! The engines with one order over primary views: each story with each of them. Their traces, judged by the properties
+//! of that order, show that nobody misses a message or gets one twice that must not.
 
 use std::time::Duration;
 

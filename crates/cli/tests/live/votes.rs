@@ -1,5 +1,5 @@
-//! The engine with one order that acceptors vote for. It has no views: whoever was away delivers what it has missed, and a
-//! node that was restarted begins with the first message of all, as long as that is kept.
+//! The engine with one order that acceptors vote for. It has no views: a node that was away delivers what it has
+//! missed, and a node that was restarted begins with the first message of all, as long as that is kept.
 
 use std::collections::BTreeMap;
 use std::fs;

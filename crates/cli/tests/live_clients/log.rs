@@ -1,4 +1,4 @@
-//! What a client's own process saw, and how that is compared with what a daemon wrote.
+//! The events that a client's own process saw, and their comparison with those that a daemon wrote.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,6 +1,6 @@
-//! Real daemons in network namespaces with real clients, killed, restarted, cut off and brought together under
-//! load. What the daemons wrote down of their clients has to hold K1 to K9 and all properties of the ring; what
-//! the clients' own process saw has to hold the former, too, and to be what the daemons wrote.
+//! Real daemons in network namespaces with real clients, killed, restarted, cut off and brought together under load.
+//! The daemons' traces of their clients have to hold K1 to K9 and all properties of the ring; the events that the
+//! clients' own processes saw have to hold K1 to K9, too, and to be those that the daemons wrote.
 
 mod client;
 mod daemons;

@@ -1,4 +1,4 @@
-//! What is done to the daemons, drawn from a seed.
+//! The faults of the daemons, drawn from a seed.
 
 use rota_sim::rng::Rng;
 use rustix::process::Signal;

@@ -1,4 +1,4 @@
-//! How each state is made, and undone.
+//! The ways to make each state, and to undo it.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};

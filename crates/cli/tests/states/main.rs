@@ -1,6 +1,6 @@
-//! The table of ill states: each is made in a cluster of each engine, and what the log, `rota status`, `rota status --explain` and the
-//! metrics say of it within ten seconds is compared with what the manual promises (`docs/operations/states.md`). What is well is looked
-//! at in the same way, and nothing may be said of it.
+//! The table of ill states: each is made in a cluster of each engine, and the words of the log, of `rota status`, of
+//! `rota status --explain` and of the metrics on it within ten seconds are compared with the manual's promises
+//! (`docs/operations/states.md`). A cluster that is well is looked at in the same way, and nothing may be said of it.
 
 mod cluster;
 mod ills;

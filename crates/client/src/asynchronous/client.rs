@@ -1,4 +1,4 @@
-//! A client that one task uses.
+//! A client for one task.
 
 use std::io;
 use std::time::Duration;
@@ -20,12 +20,11 @@ use crate::session::{
 /// The most bytes that one system call reads.
 const READ_BYTES: usize = 64 << 10;
 
-/// A connection to a daemon, for tokio: what [`crate::Client`] is for threads, with the same events, errors
-/// and rules of when bytes are written.
+/// A connection to a daemon, for tokio. It is the counterpart of [`crate::Client`], with the same events, errors and
+/// rules of when bytes are written.
 ///
-/// A call that is cancelled loses nothing: events stay for the next [`Self::recv`], a message was taken or
-/// not, and what has been taken is written by a later call. A request that is cancelled may still take
-/// effect.
+/// A call that is cancelled loses nothing: events stay for the next [`Self::recv`], a message was taken or not, and a
+/// later call writes all that was taken. A request that is cancelled may still take effect.
 #[derive(Debug)]
 pub struct AsyncClient {
     stream: Stream,
@@ -73,7 +72,7 @@ impl AsyncClient {
         })
     }
 
-    /// What others call this client.
+    /// The private name of this client: `#client#daemon`.
     pub const fn name(&self) -> PrivateName {
         self.name
     }
@@ -212,14 +211,14 @@ impl AsyncClient {
     /// Takes a message as soon as there is credit.
     async fn put(&mut self, to: &Envelope, payload: &[u8]) -> Result<(), SendError> {
         while !self.outgoing.put(&mut self.account, to, payload)? {
-            // What has not been written can give no credit back.
+            // The daemon gives no credit back for bytes that were not written.
             let write = self.try_flush()?;
             self.wait(write).await?;
         }
         Ok(())
     }
 
-    /// Writes what has been taken. If that has to wait for events to be taken first, it is written then.
+    /// Writes all that was taken. If the client has to take events first, a later call writes it.
     async fn write_all(&mut self) -> Result<(), SendError> {
         while self.try_flush()? {
             match self.wait(true).await {
@@ -266,7 +265,7 @@ impl AsyncClient {
     /// Reads once; whether there was anything, the end of the stream included.
     fn read(&mut self) -> bool {
         let any = self.read_once();
-        // Who waits for the socket would not hear of what is there already.
+        // The socket does not become ready for bytes that were read already, so this reads them now.
         while self.stream.has_more() && self.account.standing().is_ok() && self.read_once() {}
         any
     }
@@ -310,13 +309,13 @@ impl AsyncClient {
 }
 
 impl Drop for AsyncClient {
-    /// Writes what was fed, as far as that needs no waiting; not in a child of the process that connected.
+    /// Writes fed messages, as far as that needs no waiting; not in a child of the process that connected.
     fn drop(&mut self) {
-        // What is not written here the parent writes.
+        // The parent writes these bytes, so a child must not.
         if !self.stream.is_own() {
             return;
         }
-        // There is nobody to tell; `close` tells.
+        // No caller can take an error here; `close` returns it.
         let _ = self.try_flush();
     }
 }

@@ -1,4 +1,4 @@
-//! Connecting a socket.
+//! Connects the socket of an async client.
 
 use std::future::poll_fn;
 use std::io;
@@ -14,12 +14,13 @@ use tokio::time;
 use crate::error::ConnectError;
 use crate::tcp;
 
-/// From one attempt to connect to the next, where the daemon's queue is full.
+/// The pause between two attempts while the daemon's queue of connections is full.
 const TRY_AGAIN: Duration = Duration::from_millis(10);
 
 type Attempt = Pin<Box<dyn Future<Output = io::Result<TcpStream>> + Send>>;
 
-/// Where as many wait as may, the kernel says so at once: then it is tried again, for as long as the caller waits.
+/// If the queue of the listener is full, the kernel refuses at once: the attempt is repeated for as long as the caller
+/// waits.
 pub async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
     loop {
         match UnixStream::connect(path).await {
@@ -35,8 +36,8 @@ pub async fn connect_tcp(host: &str, insecure: bool) -> Result<TcpStream, Connec
     connect_first(tcp::to_try(lookup_host(host).await?, insecure)?).await
 }
 
-/// Tries the addresses one behind the other, each soon after the one before, and takes the first that answers: one that
-/// nothing answers for keeps nobody from the next.
+/// Tries the addresses one behind the other, each soon after the one before, and takes the first that answers: an
+/// address without an answer does not hold up the next.
 async fn connect_first(addresses: Vec<SocketAddr>) -> Result<TcpStream, ConnectError> {
     let mut rest = addresses.into_iter();
     let mut under_way: Vec<Attempt> = Vec::new();
@@ -64,7 +65,7 @@ async fn connect_first(addresses: Vec<SocketAddr>) -> Result<TcpStream, ConnectE
     }
 }
 
-/// What comes of the first attempt that ends.
+/// The outcome of the first attempt that ends.
 async fn next_end(under_way: &mut Vec<Attempt>) -> io::Result<TcpStream> {
     poll_fn(|context| {
         for at in 0..under_way.len() {

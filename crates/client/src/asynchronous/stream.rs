@@ -29,7 +29,7 @@ pub struct Stream {
 #[derive(Debug)]
 enum Socket {
     Unix(UnixStream),
-    /// What the daemon says comes through memory.
+    /// The daemon's frames come through memory.
     Memory(UnixStream, Box<Memory>),
     Tcp(TcpStream),
     #[cfg(feature = "tls")]
@@ -47,8 +47,8 @@ impl From<Socket> for Stream {
 }
 
 impl Drop for Stream {
-    /// A child of the process that connected has its parent's queue of what the kernel tells: what is taken out of it, the
-    /// parent is not told of any more. So the child leaves everything alone.
+    /// A child of the process that connected shares its parent's queue of readiness events (epoll). An event that the
+    /// child took out of the queue would be lost for the parent, so the child leaves everything alone.
     fn drop(&mut self) {
         if !self.is_own() {
             std::mem::forget(self.socket.take());
@@ -148,7 +148,7 @@ impl Stream {
         self.socket.as_ref().ok_or_else(gone)
     }
 
-    /// The daemon has not said yet that it took so many bytes of messages.
+    /// Notes the bytes of messages that the daemon has not acknowledged.
     pub fn mind(&self, outstanding: u64) {
         match &self.socket {
             None | Some(Socket::Unix(_) | Socket::Memory(..)) => {}

@@ -1,4 +1,4 @@
-//! Connecting.
+//! The options of a client, and its connection.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::session::{Handshake, Outgoing, OutstandingRequests, Taken};
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
 
-/// What a client can be told before it connects.
+/// The options of a client before it connects.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
@@ -54,8 +54,8 @@ impl Builder {
         }
     }
 
-    /// What the client wants to be called at its daemon: 1 to 10 characters from `$` to `~`, unique among
-    /// the clients of that daemon. Otherwise the daemon invents a name.
+    /// The name that the client asks for at its daemon: 1 to 10 characters from `$` to `~`, unique among the clients of
+    /// that daemon. Without this call the daemon invents a name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -67,44 +67,43 @@ impl Builder {
         self
     }
 
-    /// What becomes of the client if it takes its events too slowly, as far as the daemon allows it; what the
-    /// daemon does with all who do not say.
+    /// The policy for this client if it takes its events too slowly, within the limits of the daemon; without this call
+    /// the daemon's own policy.
     pub const fn when_slow(mut self, policy: SlowPolicy) -> Self {
         self.when_slow = Some(policy);
         self
     }
 
-    /// Which guarantee messages ask for whose envelope does not say; agreed.
+    /// The guarantee for messages whose envelope names none; agreed.
     pub const fn service(mut self, service: Service) -> Self {
         self.service = service;
         self
     }
 
-    /// Whether TCP may leave this machine, where everybody on the way can read and change everything;
-    /// false.
+    /// Whether TCP may leave this machine, although everybody on the way can read and change everything; false.
     pub const fn insecure(mut self, insecure: bool) -> Self {
         self.insecure = insecure;
         self
     }
 
-    /// How this client and a daemon at a `tls:` address know each other.
+    /// The certificates by which this client and a daemon at a `tls:` address know each other.
     #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// How long the daemon may take to let the client in, and to answer a request; 30 s. While daemons
-    /// look for each other, joins and leaves wait.
+    /// The time that the daemon may take to let the client in, and to answer a request; 30 s. While daemons look for
+    /// each other, joins and leaves wait.
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// About how many bytes of events may lie unread while a call of [`Client`] waits for credit or an
-    /// answer; 16 MiB. What other clients send is not bounded by this one's credit: a client that sends
-    /// and never takes its events is stopped here, with an error, before it takes all memory. At most one
-    /// read (64 KiB) or one frame (64 MiB) goes beyond.
+    /// The bytes of events, about, that may lie unread while a call of [`Client`] waits for credit or an answer; 16
+    /// MiB. The credit of this client does not bound the messages of other clients: a client that sends and never takes
+    /// its events is stopped here, with an error, before it takes all memory. At most one read (64 KiB) or one frame
+    /// (64 MiB) goes beyond.
     pub const fn unread_bytes(mut self, bytes: usize) -> Self {
         self.unread_bytes = bytes;
         self
@@ -148,7 +147,7 @@ fn shake_hands(
     if link.write(hello)? != Some(hello.len()) {
         return Err(ConnectError::TimedOut);
     }
-    // Nothing may be left in a link: what it has read, no descriptor tells of.
+    // The handshake takes all bytes out of the link: no descriptor becomes ready for bytes that the link holds already.
     let mut buffer = vec![0; READ_BYTES];
     loop {
         match link.receive(&mut buffer)? {

@@ -1,4 +1,4 @@
-//! A client that one thread uses.
+//! A client for one thread.
 
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
@@ -48,7 +48,7 @@ impl Client {
         Builder::new().connect(address)
     }
 
-    /// What a client can be told before it connects.
+    /// The options of a client before it connects.
     pub fn builder() -> Builder {
         Builder::new()
     }
@@ -57,7 +57,7 @@ impl Client {
         Self { sender, receiver }
     }
 
-    /// What others call this client: `#client#daemon`. Messages to it come to this client alone.
+    /// The private name of this client: `#client#daemon`. Messages to it come to this client alone.
     pub fn name(&self) -> PrivateName {
         self.sender.name()
     }
@@ -91,9 +91,10 @@ impl Client {
         self.sender.list_by(&mut self.receiver, group)?.members()
     }
 
-    /// Sends a message to a group or a client (`"orders"`, `"#alice#n1"`), or as an [`Envelope`] says.
-    /// Waits while there is no credit: until the daemon has taken enough of what this client sent before.
-    /// That a message has its place in the order, only its own copy shows. The client does not have to be in the group.
+    /// Sends a message to a group or a client (`"orders"`, `"#alice#n1"`), or as an [`Envelope`] says. Waits while
+    /// there is no credit: until the daemon has taken enough of the client's earlier messages. Only the client's own
+    /// copy of a message shows that the message has its place in the order. The client does not have to be in the
+    /// group.
     pub fn send<E: TryInto<Envelope>>(&mut self, to: E, payload: &[u8]) -> Result<(), SendError>
     where
         SendError: From<E::Error>,
@@ -186,7 +187,7 @@ impl Client {
         let deadline = Instant::now().checked_add(self.sender.shared.timeout);
         self.sender.say_bye()?;
         loop {
-            // What nobody will take does not keep back what is still to be written.
+            // Events that nobody will take do not keep back the bytes that are still to be written.
             while self.receiver.ready().is_some() {}
             if !self.sender.flush_once(&mut self.receiver, deadline)? {
                 break;

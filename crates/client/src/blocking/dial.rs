@@ -1,4 +1,4 @@
-//! Connecting a socket.
+//! Connects the socket of a blocking client.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use crate::error::ConnectError;
 use crate::tcp;
 
-/// Where as many wait as may, the kernel lets others wait for as long as the socket says that a write may take.
+/// If the queue of the listener is full, the kernel lets `connect` wait for the send time-out of the socket.
 pub fn connect_unix(path: &Path, deadline: Option<Instant>) -> Result<UnixStream, ConnectError> {
     let os = |error: Errno| ConnectError::Io(error.into());
     let address = SocketAddrUnix::new(path).map_err(os)?;
@@ -32,7 +32,7 @@ pub fn connect_unix(path: &Path, deadline: Option<Instant>) -> Result<UnixStream
     }
 }
 
-/// How much time there is; for ever if there is no deadline.
+/// The time until the deadline; `None` if there is no deadline.
 fn left(deadline: Option<Instant>) -> Result<Option<Duration>, ConnectError> {
     let Some(deadline) = deadline else {
         return Ok(None);
@@ -51,8 +51,8 @@ pub fn connect_tcp(
     connect_first(tcp::to_try(host.to_socket_addrs()?, insecure)?, deadline)
 }
 
-/// Tries the addresses one behind the other, each soon after the one before, and takes the first that answers: one that
-/// nothing answers for keeps nobody from the next.
+/// Tries the addresses one behind the other, each soon after the one before, and takes the first that answers: an
+/// address without an answer does not hold up the next.
 fn connect_first(
     addresses: Vec<SocketAddr>,
     deadline: Option<Instant>,

@@ -1,6 +1,6 @@
 //! The socket: reading and writing what there is, and waiting.
 //!
-//! This is the one file that knows what kind of a stream it is.
+//! No other file of the blocking client depends on the kind of the stream.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -34,14 +34,14 @@ pub struct Link {
 #[derive(Debug)]
 enum Socket {
     Unix(UnixStream),
-    /// What the daemon says comes through memory.
+    /// The daemon's frames come through memory.
     Memory(UnixStream, Box<Memory>),
     Tcp(TcpStream),
     #[cfg(feature = "tls")]
     Tls(TcpStream, Box<Session>),
 }
 
-/// What to wait for; a closed or failed socket counts as both.
+/// The events to wait for; a closed or failed socket counts as both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interest {
     pub read: bool,
@@ -210,7 +210,7 @@ impl Link {
         }
     }
 
-    /// The daemon has not said yet that it took so many bytes of messages.
+    /// Notes the bytes of messages that the daemon has not acknowledged.
     pub fn mind(&self, outstanding: u64) {
         match &self.socket {
             Socket::Unix(_) | Socket::Memory(..) => {}

@@ -1,7 +1,7 @@
 //! The blocking client.
 //!
-//! [`Client`] is a [`Sender`] and a [`Receiver`] in one hand. Where one of them has to wait, [`Wait`] says
-//! how: a whole client reads meanwhile, a sender that was split off waits for its receiver.
+//! [`Client`] is a [`Sender`] and a [`Receiver`] in one hand. [`Wait`] is the way of a sender to wait: a whole client
+//! reads meanwhile, a sender that was split off waits for its receiver.
 
 mod builder;
 mod client;

@@ -15,16 +15,16 @@ use crate::session::{Incoming, Settled, Stop};
 /// The most bytes that one system call reads.
 pub(super) const READ_BYTES: usize = 64 << 10;
 
-/// The receiving half of a [`super::Client`]: its methods mean the same. When it is dropped, the
-/// connection ends, because nobody would take what comes.
+/// The receiving half of a [`super::Client`]: its methods mean the same. The connection ends when it is dropped,
+/// because no other half takes events.
 #[derive(Debug)]
 pub struct Receiver {
     pub(super) shared: Arc<Shared>,
     pub(super) incoming: Incoming,
     buffer: Box<[u8]>,
-    /// For a sender that reads while it waits, in bytes.
+    /// The bytes of events that may lie unread while a sender waits.
     pub(super) most_unread: usize,
-    /// The last look has found all there was: who waits need not look once more.
+    /// The last read has emptied the socket: a receiver that is going to wait need not read once more.
     drained: bool,
 }
 
@@ -39,7 +39,7 @@ impl Receiver {
         }
     }
 
-    /// What others call this client.
+    /// The private name of this client: `#client#daemon`.
     pub fn name(&self) -> PrivateName {
         self.shared.name
     }
@@ -85,7 +85,7 @@ impl Receiver {
             }
             self.shared.account().standing()?;
             let write = flush();
-            // Who is going to wait hears then whether there is more: one system call less.
+            // The wait itself tells whether there is more, which saves one system call.
             let waits = deadline.is_none_or(|deadline| deadline > Instant::now());
             if !(self.drained && waits) && self.read() {
                 continue;
@@ -101,7 +101,7 @@ impl Receiver {
     /// Reads once; whether there was anything, the end of the stream included.
     pub(super) fn read(&mut self) -> bool {
         let any = self.read_once();
-        // Who waits for the socket would not hear of what is there already.
+        // The socket does not become ready for bytes that were read already, so this reads them now.
         while self.shared.link.has_more()
             && self.shared.account().standing().is_ok()
             && self.read_once()
@@ -157,7 +157,7 @@ impl Wait for Receiver {
         Ok(())
     }
 
-    /// A daemon that closes says why before; what else it has said comes before the loss.
+    /// A daemon that closes sends its reason first; its earlier frames come before the loss.
     fn write_failed(&mut self, shared: &Shared, error: io::Error) -> ConnectionLost {
         while shared.account().lost.is_none() && self.read() {}
         let lost = shared.account().lost.clone();

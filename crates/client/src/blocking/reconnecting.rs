@@ -13,13 +13,13 @@ use crate::envelope::Envelope;
 use crate::error::{ConnectError, ConnectionLost, RequestError, SendError};
 use crate::event::{Event, Gap};
 
-/// How long to wait between attempts: doubled after each, with a part drawn at random, so that the clients
-/// of a daemon that was restarted do not all come at once.
+/// The pauses between attempts: each is twice the one before, with a part drawn at random, so that the clients of a
+/// daemon that was restarted do not all come at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Backoff {
-    /// After the loss, before the first attempt.
+    /// The pause between the loss and the first attempt.
     pub first: Duration,
-    /// The longest.
+    /// The longest pause.
     pub longest: Duration,
 }
 
@@ -38,7 +38,7 @@ impl Backoff {
         Instant::now() + self.pause(attempts, chance)
     }
 
-    /// After so many attempts: from half of the time to all of it, as `chance` says.
+    /// The pause after this number of attempts: from half of the time to all of it, as `chance` says.
     fn pause(&self, attempts: u32, chance: u64) -> Duration {
         let doubled = self.first.saturating_mul(1 << attempts.min(20));
         let whole = doubled.min(self.longest);
@@ -78,7 +78,7 @@ struct Loss {
 }
 
 impl Reconnecting {
-    /// Connects for the first time; that is not tried again.
+    /// Connects for the first time; a failure of this attempt is final.
     pub fn connect(
         address: impl Into<Address>,
         builder: Builder,
@@ -116,7 +116,7 @@ impl Reconnecting {
     pub fn join(&mut self, group: &str) -> Result<(), RequestError> {
         let name = GroupName::new(group)?;
         let joined = self.connected()?.join(group);
-        // Whatever has no answer yet may still take effect.
+        // A join without an answer may still take effect, so the group stays on the list.
         if !matches!(joined, Err(RequestError::Failed { .. })) {
             self.groups.insert(name);
         }
@@ -223,14 +223,14 @@ impl Reconnecting {
 
     fn rejoin(&mut self, mut client: Client, loss: &Loss) -> Result<Gap, ConnectionLost> {
         let mut not_joined = Vec::new();
-        // Nobody takes events before it is known what was missed: what comes meanwhile waits, however much it is.
+        // Events wait, without a limit, until the gap is known: the application takes none before.
         let most_unread = std::mem::replace(&mut client.receiver.most_unread, usize::MAX);
         for group in &self.groups {
             match client.join(group.as_str()) {
                 Ok(()) => {}
                 Err(error @ RequestError::Failed { .. }) => not_joined.push((*group, error)),
                 Err(RequestError::Lost(lost)) => return Err(lost),
-                // It may still take effect, unheard: only another connection makes it certain.
+                // The join may still take effect, unheard: only another connection makes it certain.
                 Err(error) => return Err(io::Error::other(error).into()),
             }
         }

@@ -23,7 +23,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// What others call this client.
+    /// The private name of this client: `#client#daemon`.
     pub fn name(&self) -> PrivateName {
         self.shared.name
     }
@@ -115,7 +115,7 @@ impl Sender {
                 }
                 account.changes
             };
-            // What has not been written can give no credit back.
+            // The daemon gives no credit back for bytes that were not written.
             self.flush_or_stop(by)?;
             by.wait(&self.shared, Need::Change(seen), None)?;
         }
@@ -295,13 +295,13 @@ impl Sender {
 }
 
 impl Drop for Sender {
-    /// Writes what was fed, as far as that needs no waiting; not in a child of the process that connected.
+    /// Writes fed messages, as far as that needs no waiting; not in a child of the process that connected.
     fn drop(&mut self) {
-        // What is not written here the parent writes.
+        // The parent writes these bytes, so a child must not.
         if !self.shared.link.is_own() {
             return;
         }
-        // There is nobody to tell; `close` tells.
+        // No caller can take an error here; `close` returns it.
         let _ = self.try_flush(&mut Apart);
     }
 }

@@ -1,4 +1,4 @@
-//! What both halves of a client hold, and how one waits for the other.
+//! The state that both halves of a client share, and the waits of one half for the other.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -10,18 +10,18 @@ use crate::error::ConnectionLost;
 use crate::protocol::PrivateName;
 use crate::session::{OutstandingRequests, Settled, Stop};
 
-/// The longest a sender does not look whether the connection still stands.
+/// The longest time for which a sender does not check whether the connection still stands.
 const TURN: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
 pub struct Shared {
     pub link: Link,
     pub name: PrivateName,
-    /// For an answer.
+    /// The time-out for the answer to a request.
     pub timeout: Duration,
     account: Mutex<OutstandingRequests>,
     changed: Condvar,
-    /// Senders that wait for `changed`. Changed only by who has the account.
+    /// Senders that wait for `changed`. Only a thread that holds the account changes this number.
     waiting: AtomicUsize,
 }
 
@@ -42,22 +42,22 @@ impl Shared {
         }
     }
 
-    /// No step of an account can panic half-way, so one of a thread that panicked is sound.
+    /// No step of an account can panic half-way, so the account of a thread that panicked is sound.
     pub fn account(&self) -> MutexGuard<'_, OutstandingRequests> {
         self.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is on the way has grown.
+    /// Tells the link that more bytes are on the way.
     pub fn mind(&self) {
         self.link.mind(self.account().credit.outstanding());
     }
 
-    /// Enters what was read, and wakes who waits for it.
+    /// Enters the news of one read, and wakes the senders that wait for it.
     pub fn settle(&self, settled: Settled) {
         let mut account = self.account();
         let changed = account.settle(settled);
         self.link.mind(account.credit.outstanding());
-        // To wake nobody is a system call, too.
+        // A notification costs a system call even if no sender waits.
         if changed && self.waiting.load(Relaxed) > 0 {
             drop(account);
             self.changed.notify_all();
@@ -65,7 +65,7 @@ impl Shared {
     }
 }
 
-/// What a sender waits for.
+/// The event that a sender waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
     /// Room in the socket.
@@ -74,12 +74,12 @@ pub enum Need {
     Change(u64),
 }
 
-/// How a sender waits.
+/// The way of a sender to wait.
 pub trait Wait {
-    /// Until there may be what is needed; it may come back too early.
+    /// Waits until the need may be met; may return too early.
     fn wait(&mut self, shared: &Shared, need: Need, deadline: Option<Instant>) -> Result<(), Stop>;
 
-    /// The socket takes nothing more: why that is, as far as can be known.
+    /// The reason, as far as it can be known, why the socket takes nothing more.
     fn write_failed(&mut self, shared: &Shared, error: io::Error) -> ConnectionLost;
 }
 
@@ -103,7 +103,8 @@ impl Wait for Apart {
     }
 }
 
-/// Comes back now and then: that the stream has ended in the other direction, which the receiver reads, makes no room.
+/// Returns now and then: an end of the stream in the other direction, which the receiver reads, makes no room in the
+/// socket, so the sender has to check the connection itself.
 fn wait_for_room(shared: &Shared, deadline: Option<Instant>) -> Result<bool, Stop> {
     shared.account().standing()?;
     let interest = Interest {

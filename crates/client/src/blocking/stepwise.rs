@@ -1,9 +1,8 @@
 //! A client step by step, for loops that wait for other things as well.
 //!
-//! None of these calls waits. A loop waits until the descriptor is ready to be read, or, while
-//! [`Client::wants_write`], to be written; then it calls [`Client::try_read`] or [`Client::try_flush`], and
-//! looks at what has come: events ([`Client::next_read`]), credit ([`Client::try_send`]), answers
-//! ([`Client::try_done`]).
+//! None of these calls waits. A loop waits until the descriptor is ready to be read, or, while [`Client::wants_write`],
+//! to be written. Then it calls [`Client::try_read`] or [`Client::try_flush`], and looks at the news: events
+//! ([`Client::next_read`]), credit ([`Client::try_send`]), answers ([`Client::try_done`]).
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -32,8 +31,8 @@ impl AsFd for Client {
 }
 
 impl AsFd for Receiver {
-    /// To wait until it is ready, and for nothing else. What has been read already does not make it ready:
-    /// take events until there are none first.
+    /// The descriptor is for waiting only. Bytes that were read already do not make it ready: take all events before
+    /// each wait.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.link.fd()
     }
@@ -45,8 +44,8 @@ impl Client {
         !self.sender.outgoing.pending().is_empty()
     }
 
-    /// Writes what the socket takes now; whether that has left something. What is left of a connection that is lost is
-    /// not waited for.
+    /// Writes as much as the socket takes now, and returns whether bytes are left. Bytes that are left of a lost
+    /// connection are an error, since nothing can write them any more.
     pub fn try_flush(&mut self) -> Result<bool, ConnectionLost> {
         let left = self.sender.try_flush(&mut self.receiver)?;
         if left {
@@ -123,7 +122,7 @@ impl Client {
         self.answer(pending)?.map(Answer::members).transpose()
     }
 
-    /// Nobody wants to know the answer any more. What was asked for may still take effect.
+    /// Drops the answer to a request. The request may still take effect.
     pub fn forget(&mut self, pending: Pending) {
         let Pending(request) = pending;
         self.sender.shared.account().forget(request);

@@ -1,4 +1,4 @@
-//! Reading and writing what frames consist of. Reading is total.
+//! The fields of frames, read and written. Reading is total.
 
 use bytes::{Buf, Bytes};
 use rota_core::contract::{Incarnation, NodeId, RingId, Service};
@@ -118,7 +118,7 @@ fn put_ring(out: &mut Vec<u8>, ring: &RingId) {
     put_u64(out, ring.incarnation.0);
 }
 
-/// What is left to read of a frame.
+/// The rest of a frame, still to be read.
 pub(super) struct Reader(Bytes);
 
 impl Reader {

@@ -1,4 +1,4 @@
-//! Why a daemon refuses, fails a request, or closes.
+//! The reasons of a daemon that refuses, fails a request, or closes.
 
 use std::fmt;
 
@@ -15,13 +15,13 @@ pub enum Code {
     IllegalName,
     /// The daemon has as many clients as it may: try another daemon, or later.
     TooManyClients,
-    /// Who asks may not.
+    /// The client may not do that.
     NotAllowed,
     /// The daemon is being stopped: try another, or later.
     ShuttingDown,
     /// Too much waited for this client: it has to take its events faster.
     TooSlow,
-    /// What the client sent was not the protocol.
+    /// The client sent bytes that are not the protocol.
     ProtocolError,
     /// The client sent more than its credit.
     CreditExceeded,
@@ -58,7 +58,7 @@ impl Code {
         }
     }
 
-    /// What a number means.
+    /// The code of a number.
     pub const fn from_number(number: u16) -> Self {
         match number {
             1 => Self::Version,

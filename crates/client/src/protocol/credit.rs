@@ -1,11 +1,11 @@
-//! How much a client may send before the daemon has taken some of it.
+//! The bytes that a client may send before the daemon has taken some of them.
 
 use std::fmt;
 
 /// A client's credit, as both sides count it: whole frames of [`super::Send`], in bytes.
 ///
-/// So many bytes may be outstanding: sent, and not known to be in the daemon's queue for the ring. One larger
-/// frame is allowed when nothing is, so that the largest message always has its turn.
+/// The limit bounds the outstanding bytes: sent, and not known to be in the daemon's queue for the ring. One larger
+/// frame is allowed when nothing is outstanding, so that the largest message always has its turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Credit {
     limit: u64,
@@ -25,7 +25,7 @@ impl fmt::Display for CreditExceeded {
 impl std::error::Error for CreditExceeded {}
 
 impl Credit {
-    /// Of this many bytes, none of them outstanding.
+    /// A credit of this limit, with no bytes outstanding.
     pub fn new(limit: u32) -> Self {
         Self {
             limit: limit.into(),
@@ -33,12 +33,12 @@ impl Credit {
         }
     }
 
-    /// Whether a frame of so many bytes may be sent now.
+    /// Whether a frame of this many bytes may be sent now.
     pub const fn allows(&self, bytes: usize) -> bool {
         self.outstanding == 0 || self.outstanding.saturating_add(bytes as u64) <= self.limit
     }
 
-    /// A frame of so many bytes is sent. After an error nothing has changed.
+    /// Charges a frame of this many bytes, which is sent now. After an error nothing has changed.
     pub const fn spend(&mut self, bytes: usize) -> Result<(), CreditExceeded> {
         if !self.allows(bytes) {
             return Err(CreditExceeded);
@@ -47,7 +47,7 @@ impl Credit {
         Ok(())
     }
 
-    /// So many bytes are not outstanding any more. More than there were counts as all of them.
+    /// Returns this many bytes. More than there were counts as all of them.
     pub const fn give_back(&mut self, bytes: u64) {
         self.outstanding = self.outstanding.saturating_sub(bytes);
     }

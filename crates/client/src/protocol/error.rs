@@ -1,4 +1,4 @@
-//! Why bytes are no frame, and what cannot be put into one.
+//! The errors of reading bytes that are no frame, and of writing a frame that cannot be.
 
 use std::fmt;
 
@@ -6,7 +6,8 @@ use rota_core::groups::NameError;
 
 use super::Code;
 
-/// Why bytes are no frame. The connection they came from cannot go on: what follows them is unknown.
+/// The reason for which bytes are no frame. The connection they came from cannot go on: the bytes behind them have no
+/// meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DecodeError {
     /// The length of the frame is 0 or more than the limit.
@@ -20,7 +21,7 @@ pub enum DecodeError {
     Kind(u8),
     /// The frame ends before its last field does.
     Short,
-    /// So many bytes follow the frame's last field.
+    /// Bytes, in this number, follow the frame's last field.
     Trailing(usize),
     /// A hello does not begin with `ROTA`.
     Magic,
@@ -30,7 +31,7 @@ pub enum DecodeError {
     Service(u8),
     /// A bit without a meaning is set.
     Flags(u8),
-    /// A message cannot have so many destinations.
+    /// A message cannot have this number of destinations.
     Destinations(u8),
     /// A name is none.
     Name(NameError),
@@ -44,12 +45,12 @@ pub enum DecodeError {
     Changed,
     /// A view's sets are not its members, each in one set; or not caused by the network, and has sets.
     Sets,
-    /// A view does not have so many members that this could be one's index.
+    /// The view has no member of this index.
     OwnIndex(u32),
 }
 
 impl DecodeError {
-    /// How a daemon tells it the client.
+    /// The code by which a daemon tells the client.
     pub const fn code(&self) -> Code {
         match self {
             Self::Name(_) => Code::IllegalName,
@@ -95,7 +96,7 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
-/// What cannot be put into a frame. A mistake of whoever made it; nothing was written.
+/// The reason for which a frame cannot be written: a mistake of the caller. Nothing was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EncodeError {
     /// A list, or the whole frame, is longer than its number can say.

@@ -1,4 +1,4 @@
-//! From bytes in pieces of any size to frames.
+//! Frames out of bytes in pieces of any size.
 
 use std::marker::PhantomData;
 
@@ -32,18 +32,18 @@ pub const fn request_limit(payload: usize) -> usize {
     fixed + MAX_DESTINATIONS * destination + payload
 }
 
-/// Bytes of the largest frame in which a daemon hands out a message whose payload has at most so many.
+/// The bytes of the largest frame in which a daemon hands out a message with a payload of at most `payload` bytes.
 pub const fn largest_message_frame(payload: usize) -> usize {
     let sender = 1 + 32;
     4 + sender + request_limit(payload)
 }
 
-/// What bytes are.
+/// The result of reading one frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decoded<T> {
-    /// A frame, and how many bytes it took.
+    /// A frame, and the number of its bytes.
     Frame(T, usize),
-    /// The start of one that has this many bytes, or at least so many as long as its head is not there.
+    /// The start of a frame of this many bytes; while its head is incomplete, the bytes of a head.
     Needs(usize),
 }
 
@@ -52,7 +52,7 @@ pub trait Frame: Sized + sealed::Read {
     /// Reads one frame from the start of `bytes`, sharing its payload with them. `limit` is for its
     /// length field.
     ///
-    /// Length and kind are judged as soon as they are there, so nobody waits for the bytes of a wrong one.
+    /// The decoder checks length and kind as soon as they are there, so no reader waits for the bytes of a wrong frame.
     fn decode(bytes: &Bytes, limit: usize) -> Result<Decoded<Self>, DecodeError> {
         let length = length::<Self>(bytes, limit)?;
         if bytes.len() < length {
@@ -70,7 +70,7 @@ pub(super) mod sealed {
     use super::{Bytes, DecodeError};
 
     pub trait Read: Sized {
-        /// What is known from earlier frames of a stream. It changes nothing but how long reading takes.
+        /// The knowledge from earlier frames of a stream. It changes nothing but the time that reading takes.
         type Known: Default + Debug;
 
         /// Whether this direction has such frames.
@@ -81,7 +81,7 @@ pub(super) mod sealed {
     }
 }
 
-/// How many bytes a frame has that begins with these; of its head, if that is not whole yet.
+/// The length of the frame that begins with these bytes; of its head, if the head is not whole yet.
 fn length<T: Frame>(bytes: &[u8], limit: usize) -> Result<usize, DecodeError> {
     let Some(field) = bytes.first_chunk() else {
         return Ok(HEAD_BYTES);
@@ -110,7 +110,7 @@ pub struct Inbox<T: Frame> {
 }
 
 impl<T: Frame> Inbox<T> {
-    /// For frames whose length field is at most `limit`.
+    /// An inbox for frames whose length field is at most `limit`.
     pub fn new(limit: usize) -> Self {
         Self {
             known: T::Known::default(),
@@ -164,7 +164,7 @@ impl<T: Frame> Inbox<T> {
         !self.bytes.is_empty()
     }
 
-    /// How much memory holds bytes that are not yet a whole frame.
+    /// The bytes of memory that hold an incomplete frame.
     pub fn buffered(&self) -> usize {
         self.bytes.capacity()
     }

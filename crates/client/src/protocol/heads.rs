@@ -1,4 +1,4 @@
-//! Heads of messages that were read before: most messages have that of an earlier one.
+//! Heads of messages that were read before: most messages have the head of an earlier one.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const MOST_BYTES: usize = 1024;
 
 #[derive(Debug)]
 struct Head {
-    /// What comes before the payload: another message that begins like this says the same in it.
+    /// The bytes before the payload: another message with the same bytes has the same fields.
     bytes: Vec<u8>,
     /// Without a payload.
     message: Message,
@@ -58,7 +58,7 @@ impl Heads {
     }
 }
 
-/// By the sender, with which a message begins: the beginning and the end of its name.
+/// The slot of a sender, with whose name a message begins: from the beginning and the end of that name.
 fn slot(body: &[u8]) -> usize {
     let length = body.first().map_or(0, |&length| usize::from(length));
     let name = body.get(1..=length).unwrap_or(&[]);

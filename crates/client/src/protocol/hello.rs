@@ -8,29 +8,29 @@ use super::{DecodeError, OLDEST_VERSION, PrivateName, VERSION};
 const MAGIC: [u8; 4] = *b"ROTA";
 
 const MEMBERSHIP: u8 = 1;
-/// Where in the flags the policy is.
+/// The bits of the policy in the flags.
 const POLICY: u8 = 0b110;
-/// With a policy: before that its senders wait.
+/// A flag beside a policy: before the policy applies, senders wait.
 const THROTTLE: u8 = 0b1000;
 const MEMORY: u8 = 0b1_0000;
 
-/// What becomes of a client for which too much waits at its daemon.
+/// The policy for a client for which too much waits at its daemon.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum SlowPolicy {
-    /// It is disconnected.
+    /// The client is disconnected.
     Disconnect,
-    /// What waits is dropped: the client is told how much that was ([`super::Reply::Skipped`]), and for
+    /// The waiting messages are dropped: the client is told their number and bytes ([`super::Reply::Skipped`]), and for
     /// everybody else it has disconnected and joined its groups again.
     Skip,
-    /// Those who send to its groups are made to wait until it has caught up, for as long as the daemon says at
-    /// most; then it is disconnected.
+    /// Senders to the client's groups wait until it has caught up, for the daemon's longest time at most; then it is
+    /// disconnected.
     ThrottleThenDisconnect,
-    /// The same; then what waits is dropped.
+    /// The same; then the waiting messages are dropped.
     ThrottleThenSkip,
 }
 
 impl SlowPolicy {
-    /// Those who send to the client's groups may be made to wait first.
+    /// The policy may first make senders to the client's groups wait.
     pub const fn throttles(self) -> bool {
         matches!(self, Self::ThrottleThenDisconnect | Self::ThrottleThenSkip)
     }
@@ -64,19 +64,19 @@ pub struct Hello {
     pub lowest: u16,
     /// The highest version it speaks.
     pub highest: u16,
-    /// It wants views, transitional signals and self-leaves.
+    /// The client wants views, transitional signals and self-leaves.
     pub membership: bool,
-    /// What is to become of it if it reads too slowly; the daemon's own policy where it does not say, and
-    /// never one that the daemon does not allow.
+    /// The policy for this client if it reads too slowly; without one the daemon's own, and never one that the daemon
+    /// does not allow.
     pub when_slow: Option<SlowPolicy>,
-    /// It can take what it is told through memory ([`Welcome::memory`]).
+    /// The client can take frames through memory ([`Welcome::memory`]).
     pub memory: bool,
-    /// What it wants to be called; the daemon invents a name where there is none.
+    /// The name that the client asks for; without one the daemon invents a name.
     pub name: Option<ClientName>,
 }
 
 impl Hello {
-    /// Of a client that speaks what this crate speaks.
+    /// The hello of a client that speaks all that this crate speaks.
     pub const fn new(name: Option<ClientName>, membership: bool) -> Self {
         Self {
             lowest: OLDEST_VERSION,
@@ -113,8 +113,8 @@ impl Hello {
         }
     }
 
-    /// What follows the name, and bits without a meaning, are a later version's and left alone: a
-    /// client of it has to be told in words that this version is not.
+    /// Bytes behind the name, and bits without a meaning, belong to a later version and are ignored: the daemon has to
+    /// be able to refuse a client of that version in words.
     pub(super) fn read(reader: &mut Reader) -> Result<Self, DecodeError> {
         reader.magic(MAGIC)?;
         let (lowest, highest) = (reader.u16()?, reader.u16()?);
@@ -138,14 +138,15 @@ impl Hello {
 pub struct Welcome {
     /// The version that both speak from here on.
     pub version: u16,
-    /// What others call the client.
+    /// The private name of the client.
     pub name: PrivateName,
     /// Its [`super::Credit`], in bytes.
     pub credit: u32,
     /// The most bytes of an application in one message.
     pub largest_payload: u32,
-    /// So many bytes of memory come with this frame, as a descriptor (`rota_memory`): all that follows is a stream
-    /// through it. 0: there is none, and what follows are frames. Only a client that has asked for it gets any.
+    /// The bytes of memory that come with this frame, as a descriptor (`rota_memory`): all later frames are a stream
+    /// through it. 0: there is no memory, and frames follow on the socket. Only a client that has asked for memory gets
+    /// any.
     pub memory: u32,
 }
 

@@ -14,28 +14,28 @@ const SELF_DISCARD: u8 = 1;
 /// A message that a client sends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Send {
-    /// Which guarantee it asks for.
+    /// The guarantee that the message asks for.
     pub service: Service,
-    /// Its sender does not want it back.
+    /// The sender does not want its own copy.
     pub self_discard: bool,
     /// The application's number for this kind of message.
     pub kind: u16,
-    /// Where it goes: from 1 to 100. A receiver that is in several gets it once.
+    /// The destinations: from 1 to 100. A receiver that matches several gets the message once.
     pub to: Vec<Destination>,
     /// The application's bytes.
     pub payload: Bytes,
 }
 
-/// A message that a client sends, without its payload: for those who do not own it.
+/// A message that a client sends, without its payload, for callers that do not own the payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendHead<'a> {
-    /// Which guarantee it asks for.
+    /// The guarantee that the message asks for.
     pub service: Service,
-    /// Its sender does not want it back.
+    /// The sender does not want its own copy.
     pub self_discard: bool,
     /// The application's number for this kind of message.
     pub kind: u16,
-    /// Where it goes: from 1 to 100.
+    /// The destinations: from 1 to 100.
     pub to: &'a [Destination],
 }
 
@@ -47,7 +47,7 @@ impl SendHead<'_> {
         Ok(())
     }
 
-    /// How many bytes the frame has: what it costs of the client's credit.
+    /// The bytes of the frame: its cost in credit of the client.
     pub fn frame_bytes(&self, payload: usize) -> usize {
         let text = |to: &Destination| match to {
             Destination::Group(name) => name.as_bytes().len(),
@@ -78,7 +78,7 @@ impl Send {
         }
     }
 
-    /// How many bytes its frame has: what it costs of the client's [`super::Credit`].
+    /// The bytes of the frame: its cost in the client's [`super::Credit`].
     pub fn frame_bytes(&self) -> usize {
         self.head().frame_bytes(self.payload.len())
     }
@@ -97,11 +97,11 @@ impl Send {
 /// A message as its receivers get it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Who sent it; not necessarily a member of anything.
+    /// The sender; not necessarily a member of any group.
     pub sender: PrivateName,
     /// The guarantee it was sent with.
     pub service: Service,
-    /// Its sender did not want it back.
+    /// The sender did not want its own copy.
     pub self_discard: bool,
     /// The application's number for this kind of message.
     pub kind: u16,

@@ -8,10 +8,9 @@
 //! | 4 | kind |
 //! | 5.. | body |
 //!
-//! A client says [`Hello`] and waits for [`Welcome`], or is refused. From then on it sends
-//! [`Request`]s, and the daemon sends [`Reply`]s: one stream in the one order, in which a join, for
-//! instance, is answered where it has taken effect. How much a client may send before the daemon has taken
-//! some of it is bounded by [`Credit`].
+//! A client says [`Hello`] and waits for [`Welcome`], or is refused. From then on it sends [`Request`]s, and the daemon
+//! sends [`Reply`]s: one stream in the one order, in which a join, for instance, is answered where it has taken effect.
+//! [`Credit`] bounds the bytes that a client may send before the daemon has taken some of them.
 //!
 //! [`Inbox`] takes bytes in pieces of any size and gives frames; [`Request::decode`] and
 //! [`Reply::decode`] are the same without state. Reading is total: any bytes give a frame, a number of
@@ -19,8 +18,8 @@
 //! arrive. Writing appends to a buffer, so that many frames are one write; the payload of a message can
 //! be shared between all its receivers ([`Reply::chunks`]).
 //!
-//! What this does not do: it knows no sockets, keeps no time, and does not say which frame may come when.
-//! `docs/protocols/client.md` does, with every body byte by byte.
+//! This module knows no sockets, keeps no time, and does not say which frame may come when. `docs/protocols/client.md`
+//! does, with every body byte by byte.
 
 mod bytes;
 mod code;

@@ -1,4 +1,4 @@
-//! What clients are called by others, and where messages go.
+//! The private names of clients, and the destinations of messages.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,14 +9,14 @@ use rota_core::groups::{ClientName, DaemonName, GroupName, NameError};
 /// daemon's; members of a view come in an order of their own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PrivateName {
-    /// What it calls itself at its daemon.
+    /// The name of the client at its daemon.
     pub client: ClientName,
-    /// What its daemon is called.
+    /// The name of its daemon.
     pub daemon: DaemonName,
 }
 
 impl PrivateName {
-    /// From its text.
+    /// Reads the text of a private name.
     pub(super) fn from_bytes(text: &[u8]) -> Result<Self, NameError> {
         let parts = text.strip_prefix(b"#").and_then(|rest| {
             let middle = rest.iter().position(|&byte| byte == b'#')?;
@@ -50,10 +50,10 @@ impl fmt::Debug for PrivateName {
     }
 }
 
-/// Where a message goes.
+/// The destination of a message.
 ///
-/// Unlike [`rota_core::groups::Destination`] it names a client's daemon and not its node: which node has
-/// that name, if any, only daemons know.
+/// Unlike [`rota_core::groups::Destination`] it names a client's daemon and not its node: only daemons know which node,
+/// if any, has that name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Destination {
     /// To the members of a group.
@@ -63,7 +63,7 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// From its text: `#client#daemon`, or else the name of a group.
+    /// Reads the text `#client#daemon`, or else the name of a group.
     pub(super) fn from_bytes(text: &[u8]) -> Result<Self, NameError> {
         if text.first() == Some(&b'#') {
             PrivateName::from_bytes(text).map(Self::Client)

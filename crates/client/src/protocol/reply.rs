@@ -1,4 +1,4 @@
-//! What a daemon tells its client.
+//! The frames from a daemon to its client.
 
 use bytes::Bytes;
 use rota_core::groups::{GroupName, ViewId};
@@ -39,7 +39,7 @@ const LEAST_GROUP: usize = 6;
 /// The fewest bytes of a member: its length and `#a#b`.
 const LEAST_MEMBER: usize = 5;
 
-/// What a daemon tells its client.
+/// A frame from a daemon to its client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {
     /// The client is taken: the first frame, and never again.
@@ -82,7 +82,7 @@ pub enum Reply {
         /// The group.
         group: GroupName,
     },
-    /// So many bytes that the client sent are in the daemon's queue for the ring, or for nobody.
+    /// Bytes of the client, in this number, are in the daemon's queue for the ring, or were refused.
     Credit {
         /// Bytes of whole frames.
         bytes: u32,
@@ -105,13 +105,13 @@ pub enum Reply {
     Lagging {
         /// Bytes that wait for this client.
         waiting: u64,
-        /// At so many the daemon closes, or skips.
+        /// The limit, in bytes, at which the daemon closes, or skips.
         limit: u64,
     },
     /// The client has missed something, because too much waited for it. It counts as having disconnected and
     /// joined its groups again, here in the order. Since version 2.
     Skipped {
-        /// So many messages.
+        /// The number of missed messages.
         messages: u64,
         /// Bytes of their payloads.
         bytes: u64,
@@ -134,7 +134,7 @@ pub enum Reply {
         /// Why, for people.
         text: String,
     },
-    /// A message of this client goes to nobody. Its credit comes back as ever.
+    /// A message of this client goes to no receiver. Its credit comes back as ever.
     NotSent {
         /// The number that the application gave it.
         kind: u16,
@@ -148,7 +148,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// It is for clients that asked for membership only.
+    /// True for replies that only clients with membership get.
     pub const fn is_membership(&self) -> bool {
         matches!(
             self,
@@ -163,8 +163,8 @@ impl Reply {
         Ok(())
     }
 
-    /// Its bytes: what comes before the payload of a message, and that payload, which is shared and not
-    /// copied. All receivers of a message get the same.
+    /// The bytes of the frame: all before the payload of a message, and that payload, shared and not copied. All
+    /// receivers of a message get the same.
     pub fn chunks(&self) -> Result<[Bytes; 2], EncodeError> {
         let payload = match self {
             Self::Message(message) => message.payload.clone(),
@@ -318,7 +318,7 @@ impl Read for Reply {
         let mut reader = Reader::new(body);
         let reply = match kind {
             REFUSED => {
-                // What follows is a later version's: a client of any version has to understand this.
+                // Bytes behind the reason are a later version's: every client has to understand a refusal.
                 let (code, text) = read_reason(&mut reader)?;
                 return Ok(Self::Refused { code, text });
             }

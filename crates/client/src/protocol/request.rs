@@ -1,4 +1,4 @@
-//! What a client tells its daemon.
+//! The frames from a client to its daemon.
 
 use bytes::Bytes;
 use rota_core::groups::GroupName;
@@ -14,35 +14,35 @@ pub(super) const SEND: u8 = 4;
 const LIST: u8 = 5;
 const BYE: u8 = 6;
 
-/// What a client tells its daemon. `request` numbers are the client's own: the answer repeats them.
+/// A frame from a client to its daemon. `request` numbers are the client's own: the answer repeats them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// Who it is: its first frame, and never again.
+    /// The hello of the client: its first frame, and never again.
     Hello(Hello),
-    /// Take it into a group. One it is in already changes nothing.
+    /// Take the client into a group. Nothing changes if it is in the group already.
     Join {
         /// Comes back with the answer.
         request: u32,
-        /// Which group.
+        /// The group to join.
         group: GroupName,
     },
-    /// Take it out of a group. One it is not in changes nothing.
+    /// Take the client out of a group. Nothing changes if it is not in the group.
     Leave {
         /// Comes back with the answer.
         request: u32,
-        /// Which group.
+        /// The group to leave.
         group: GroupName,
     },
-    /// Send a message; it is not answered but by [`super::Reply::Credit`].
+    /// Send a message. The only answer is [`super::Reply::Credit`].
     Send(Send),
     /// List all groups, or the members of one.
     List {
         /// Comes back with the answer.
         request: u32,
-        /// Whose members; all groups where there is none.
+        /// The group whose members are listed; without one all groups are.
         group: Option<GroupName>,
     },
-    /// It goes. Closing the socket says the same.
+    /// The client goes. Closing the socket says the same.
     Bye,
 }
 

@@ -4,7 +4,7 @@ use rota_core::groups::GroupName;
 
 use super::reply::{MESSAGE, TRANSITIONAL, VIEW};
 
-/// What a frame of a daemon is about.
+/// The contents of a daemon's frame, as far as a slow client's queue needs them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Skimmed<'a> {
     /// A message.

@@ -1,4 +1,4 @@
-//! Who is in a group.
+//! The views of a group.
 
 use bytes::Bytes;
 use rota_core::groups::{GroupName, ViewId};
@@ -20,29 +20,29 @@ const LEAST_SET: usize = 8;
 /// Why there is a new view.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// This client joined.
+    /// The client that joined.
     Join(PrivateName),
-    /// This client left.
+    /// The client that left.
     Leave(PrivateName),
-    /// This client is not connected any more.
+    /// The client that is not connected any more.
     Disconnect(PrivateName),
     /// Daemons have come or gone. The members, as indices, by who came together: two of one set had the
     /// same view before this one and have got the same messages in it. Each member is in one set.
     Network(Vec<Vec<u32>>),
 }
 
-/// Who is in a group from here on.
+/// The members of a group from here on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
     /// The group.
     pub group: GroupName,
     /// Names the view: equal ids are equal views, and those that a client gets ascend.
     pub id: ViewId,
-    /// Why there is one.
+    /// The change that made the view.
     pub cause: Cause,
-    /// Who is in it, in an order that is the same for all of them.
+    /// The members, in an order that is the same for all of them.
     pub members: Vec<PrivateName>,
-    /// Where in `members` the receiver is.
+    /// The index of the receiver in `members`.
     pub own: u32,
 }
 
@@ -52,9 +52,8 @@ impl View {
         self.members.get(self.own as usize)
     }
 
-    /// Those who came here from the receiver's last view with the same messages in it, the receiver
-    /// included. With a join, those who were there before, or the receiver alone if it is the one that
-    /// joined.
+    /// The members that came here from the receiver's last view with the same messages in it, the receiver included.
+    /// After a join these are the members from before, or the receiver alone if it is the one that joined.
     pub fn came_with_me(&self) -> Vec<&PrivateName> {
         match &self.cause {
             Cause::Network(sets) => {
@@ -142,12 +141,12 @@ impl View {
     }
 }
 
-/// What follows [`View::encode_shared`] for the member with this index.
+/// The bytes behind [`View::encode_shared`] for the member with this index.
 pub const fn own_index(index: u32) -> [u8; 4] {
     index.to_le_bytes()
 }
 
-/// Whether each of so many members is in one set, and no set is empty.
+/// Whether each of the members, `members` in number, is in one set, and no set is empty.
 fn are_sets(sets: &[Vec<u32>], members: usize) -> bool {
     let mut seen = vec![false; members];
     let indices = || sets.iter().flatten();

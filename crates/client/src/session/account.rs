@@ -1,4 +1,4 @@
-//! What the sending half has to know of what the receiving half has read.
+//! The state that the receiving half keeps for the sending half: credit, answers and the end of the connection.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::protocol::{Code, Credit, PrivateName};
 pub enum Answer {
     /// A join or leave has taken effect.
     Done,
-    /// It was not taken.
+    /// The request was not granted.
     Failed {
         /// Why.
         code: Code,
@@ -27,7 +27,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Of a join or leave.
+    /// The answer to a join or leave.
     pub fn done(self) -> Result<(), RequestError> {
         match self {
             Self::Done => Ok(()),
@@ -35,7 +35,7 @@ impl Answer {
         }
     }
 
-    /// Of a list of groups.
+    /// The answer to a list of groups.
     pub fn groups(self) -> Result<Vec<(GroupName, u32)>, RequestError> {
         match self {
             Self::Groups(groups) => Ok(groups),
@@ -43,7 +43,7 @@ impl Answer {
         }
     }
 
-    /// Of a list of members.
+    /// The answer to a list of members.
     pub fn members(self) -> Result<Vec<PrivateName>, RequestError> {
         match self {
             Self::Members(members) => Ok(members),
@@ -64,7 +64,7 @@ impl Answer {
 pub struct OutstandingRequests {
     pub credit: Credit,
     pub lost: Option<ConnectionLost>,
-    /// Requests that somebody waits for.
+    /// Requests whose answers are awaited.
     answers: BTreeMap<u32, Option<Answer>>,
     newest: u32,
     /// Grows with all that the receiving half has changed.
@@ -101,25 +101,25 @@ impl OutstandingRequests {
         Some(answer)
     }
 
-    /// Nobody waits for the answer any more.
+    /// Drops the answer to a request, for which no caller waits any more.
     pub fn forget(&mut self, request: u32) {
         self.answers.remove(&request);
     }
 
-    /// Nobody waits for any answer any more.
+    /// Drops all answers, for which no caller waits any more.
     #[cfg(feature = "tokio")]
     pub fn forget_all(&mut self) {
         self.answers.clear();
     }
 
-    /// What the receiving half has read. True if it is anything that somebody may wait for.
+    /// Enters the news of the receiving half. True if there is anything that a sender may wait for.
     pub fn settle(&mut self, settled: Settled) -> bool {
         if settled.is_nothing() {
             return false;
         }
         self.credit.give_back(settled.credit);
         for (request, answer) in settled.answers {
-            // Others are answers that came too late.
+            // An answer without an entry came too late: the request was forgotten.
             if let Some(waits) = self.answers.get_mut(&request) {
                 *waits = Some(answer);
             }

@@ -1,4 +1,4 @@
-//! From the first byte to the daemon's welcome.
+//! The handshake, up to the daemon's welcome.
 
 use std::os::fd::OwnedFd;
 
@@ -20,14 +20,14 @@ pub struct Handshake {
 pub struct Taken {
     pub welcome: Welcome,
     pub incoming: Incoming,
-    /// What has arrived behind the welcome.
+    /// The news from the bytes behind the welcome.
     pub settled: Settled,
-    /// What the daemon speaks through, if not through the socket alone.
+    /// The memory that the daemon writes to, if it does not use the socket alone.
     pub memory: Option<Box<Memory>>,
 }
 
 impl Handshake {
-    /// And the bytes to send.
+    /// The handshake, and the bytes to send.
     pub fn new(hello: Hello) -> (Self, Vec<u8>) {
         let mut bytes = Vec::new();
         let request = Request::Hello(hello);

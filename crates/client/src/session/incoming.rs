@@ -1,4 +1,4 @@
-//! What a daemon tells its client.
+//! The receiving half: the daemon's bytes as events, and the news for the sending half.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,7 +8,7 @@ use crate::error::ConnectionLost;
 use crate::event::Event;
 use crate::protocol::{Inbox, Reply};
 
-/// The receiving half: events that nobody has taken yet.
+/// The receiving half: events that the application has not taken yet.
 #[derive(Debug)]
 pub struct Incoming {
     inbox: Inbox<Reply>,
@@ -16,10 +16,10 @@ pub struct Incoming {
     unread: usize,
 }
 
-/// What the sending half waits for, from the bytes of one read.
+/// The news for the sending half from the bytes of one read.
 #[derive(Default, Debug)]
 pub struct Settled {
-    /// Bytes given back.
+    /// The credit that the daemon gave back, in bytes.
     pub credit: u64,
     pub answers: Vec<(u32, Answer)>,
     pub lost: Option<ConnectionLost>,
@@ -49,7 +49,7 @@ impl Incoming {
         }
     }
 
-    /// Bytes have arrived. What follows a goodbye, or what is not the protocol, is dropped.
+    /// Takes bytes from the daemon. Bytes behind a goodbye or behind a protocol error are dropped.
     pub fn feed(&mut self, bytes: &[u8]) -> Settled {
         let mut settled = Settled::default();
         self.inbox.feed(bytes);
@@ -141,7 +141,7 @@ impl Incoming {
         Some(event)
     }
 
-    /// About how much memory the events take that nobody has taken yet, in bytes.
+    /// The memory, about, of the events that the application has not taken yet, in bytes.
     pub const fn unread(&self) -> usize {
         self.unread
     }

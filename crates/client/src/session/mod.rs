@@ -1,7 +1,8 @@
-//! A client's side of a connection without its socket: what blocking and async clients have in common.
+//! A client's side of a connection without its socket: the common part of blocking and async clients.
 //!
-//! [`Handshake`] is the beginning. [`Incoming`] takes bytes and gives events, and what is [`Settled`] by
-//! them; [`Outgoing`] takes messages and requests and gives bytes. [`OutstandingRequests`] is what the two halves share.
+//! [`Handshake`] is the beginning. [`Incoming`] takes bytes and gives events and, as [`Settled`], the news for the
+//! sending half; [`Outgoing`] takes messages and requests and gives bytes. The two halves share
+//! [`OutstandingRequests`].
 
 mod account;
 mod handshake;

@@ -1,4 +1,4 @@
-//! What a client tells its daemon.
+//! The sending half: messages and requests as bytes.
 
 use rota_core::contract::Service;
 
@@ -7,9 +7,8 @@ use crate::envelope::Envelope;
 use crate::error::{ConnectionLost, SendError};
 use crate::protocol::{EncodeError, Request, SendHead, Welcome};
 
-/// At so many bytes that wait to be written, fed messages are written. System calls for some dozens of small
-/// messages at once cost a twentieth of one for each; beyond that little is gained, and the daemon could
-/// have begun.
+/// Fed messages are written when this many bytes wait. System calls for some dozens of small messages at once cost a
+/// twentieth of one for each; a larger bound gains little, and the daemon could have begun.
 const FLUSH_BYTES: usize = 32 << 10;
 
 /// Room that an empty buffer keeps, in bytes.
@@ -19,7 +18,7 @@ const KEPT_BYTES: usize = 4 * FLUSH_BYTES;
 #[derive(Debug)]
 pub struct Outgoing {
     bytes: Vec<u8>,
-    /// So many of them have been written.
+    /// The number of these bytes that have been written.
     written: usize,
     largest_payload: usize,
     service: Service,
@@ -62,7 +61,7 @@ impl Outgoing {
                 EncodeError::TooLong => SendError::TooLarge { limit },
                 _ => SendError::Destinations,
             })?;
-        // It was allowed.
+        // The credit has allowed this already.
         let _ = account.credit.spend(bytes);
         Ok(true)
     }
@@ -78,7 +77,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// What is to be written.
+    /// The bytes that are still to be written.
     pub fn pending(&self) -> &[u8] {
         &self.bytes[self.written..]
     }
@@ -88,7 +87,7 @@ impl Outgoing {
         self.pending().len() >= FLUSH_BYTES
     }
 
-    /// So many bytes have been written.
+    /// Notes that the socket has taken this many bytes.
     pub fn wrote(&mut self, bytes: usize) {
         self.written += bytes;
         if self.written == self.bytes.len() {

@@ -1,14 +1,14 @@
-//! Why a call that waits comes back without what it waited for.
+//! The reasons for which a wait of a call fails.
 
 use std::io;
 
 use crate::error::{ConnectionLost, RequestError, SendError};
 
-/// Why waiting came to nothing.
+/// The reason for which a wait failed.
 #[derive(Debug)]
 pub enum Stop {
     TimedOut,
-    /// More than this may not lie unread.
+    /// This many bytes of events, the limit, lie unread.
     Unread(usize),
     Lost(ConnectionLost),
 }

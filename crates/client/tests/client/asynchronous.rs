@@ -1,4 +1,4 @@
-//! The client for tokio: what it does differently is how it waits.
+//! The client for tokio, as far as its waits differ from those of the blocking one.
 
 use std::sync::mpsc;
 use std::thread;
@@ -15,7 +15,7 @@ use crate::peer::{CREDIT, Connection, House, PATIENCE, message, welcome};
 /// A frame to `orders` is larger by that much than its payload.
 const HEAD: usize = 17;
 
-/// What just spends all credit.
+/// The largest payload that the whole credit allows.
 const ALL: usize = CREDIT as usize - HEAD;
 
 async fn client(house: &House) -> AsyncClient {

@@ -1,4 +1,4 @@
-//! When bytes are written, and that slow readers change nothing.
+//! The times at which bytes are written, and the harmlessness of slow readers.
 
 use std::io::ErrorKind;
 use std::sync::mpsc;

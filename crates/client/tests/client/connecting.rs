@@ -1,4 +1,4 @@
-//! Being let in, or not.
+//! Handshakes that succeed and handshakes that fail.
 
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -74,7 +74,7 @@ fn a_refusal_is_told_with_its_reason() {
     peer.end();
 }
 
-/// What becomes of a client that gets these bytes in answer.
+/// The error of a client that gets these bytes in answer.
 fn answered(bytes: Vec<u8>) -> ConnectError {
     let house = House::new();
     let peer = house.play(move |listener| {
@@ -153,7 +153,7 @@ fn tcp_is_for_loopback_unless_insecure_is_said() {
     client.join("orders").expect("done");
     client.close().expect("it closes too");
     peer.join().expect("no failure");
-    // An address for documentation: nobody is there, and nobody is asked.
+    // An address for documentation: no host has it, and no packet is sent.
     let far = Client::connect("tcp:192.0.2.1:4000");
     assert!(matches!(far, Err(ConnectError::Insecure(_))));
 }

@@ -1,4 +1,4 @@
-//! How much a client sends, and what happens when it may not.
+//! The bytes that a client sends by its credit, and the waits and errors without credit.
 
 use std::sync::mpsc;
 use std::thread;
@@ -12,7 +12,7 @@ use crate::peer::{CREDIT, Connection, House, LARGEST, message};
 /// A frame to `orders` is larger by that much than its payload.
 const HEAD: usize = 17;
 
-/// What just spends all credit.
+/// The largest payload that the whole credit allows.
 const ALL: usize = CREDIT as usize - HEAD;
 
 fn credit(bytes: usize) -> Reply {

@@ -1,4 +1,4 @@
-//! What a client promises not to wait longer for than it was told to.
+//! The time-outs that a client keeps: no call waits for longer than it was told to.
 
 use std::future::Future;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -17,7 +17,7 @@ use crate::peer::{Connection, House, LARGEST, PATIENCE, message, welcome};
 
 const SHORT: Duration = Duration::from_millis(200);
 
-/// What this gives, unless it hangs.
+/// The result of a closure; fails if the closure hangs.
 fn in_time<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, is_done) = mpsc::channel();
     thread::spawn(move || done.send(act()));
@@ -122,7 +122,7 @@ fn an_async_close_gives_up_a_daemon_that_does_not_read() {
     assert!(is_late(&closed), "{closed:?}");
 }
 
-/// Closing takes no more events: how much of them lies unread keeps nothing back.
+/// Closing takes no more events, so unread events keep no bytes back.
 #[test]
 fn what_was_fed_is_written_by_close_however_much_is_unread() {
     let house = House::new();

@@ -1,4 +1,4 @@
-//! A daemon of which a test says every step.
+//! A scripted daemon: the test decides every step.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

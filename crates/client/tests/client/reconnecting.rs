@@ -1,4 +1,4 @@
-//! Connections that are lost, and the next ones.
+//! Lost connections and their successors.
 
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ fn a_join_without_an_answer_is_no_refusal() {
     peer.end();
 }
 
-/// What a busy group sends while the others are joined again is no reason to begin once more: it would never end.
+/// A busy group that sends while the client joins the others again is no reason to begin once more: it would never end.
 #[test]
 fn what_comes_while_groups_are_joined_again_waits() {
     const COUNT: usize = 20;

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::peer::{CREDIT, Connection, House, PATIENCE, message, welcome};
 
-/// What just spends all credit with a frame to `orders`.
+/// The largest payload that the whole credit allows to `orders`.
 const ALL: usize = CREDIT as usize - 17;
 
 /// Waits for the descriptor, then reads once.

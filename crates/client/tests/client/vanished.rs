@@ -1,4 +1,4 @@
-//! A daemon whose host is gone without a word.
+//! A daemon whose host vanishes without closing its connections.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -48,7 +48,7 @@ fn a_host_that_vanishes_is_noticed_by_who_listens_and_by_who_sends() {
             connection.tell(&[welcome(CREDIT)]);
             kept.push(connection);
         }
-        // Nobody says a word, or closes.
+        // The daemon neither sends nor closes.
         thread::sleep(Duration::from_secs(600));
     });
     let connect = || Client::connect(address).expect("let in");

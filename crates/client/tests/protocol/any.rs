@@ -1,4 +1,4 @@
-//! Any frame at all.
+//! Strategies (proptest) for all frames.
 
 use bytes::Bytes;
 use proptest::collection::vec;

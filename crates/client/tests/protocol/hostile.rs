@@ -1,4 +1,4 @@
-//! Any bytes give frames, something to wait for, or an error; and memory stays with what has arrived.
+//! Any bytes give frames, a number of bytes to wait for, or an error; and memory grows only with received bytes.
 
 use bytes::Bytes;
 use proptest::collection::vec;

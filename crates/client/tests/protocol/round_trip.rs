@@ -1,4 +1,4 @@
-//! What is written is read again, in pieces of any size.
+//! Written frames are read again, in pieces of any size.
 
 use bytes::Bytes;
 use proptest::collection::vec;

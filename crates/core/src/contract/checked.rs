@@ -53,7 +53,7 @@ impl<E: Engine> Checked<E> {
         &mut self.engine
     }
 
-    /// What is under way is what drivers take.
+    /// Asserts that requests ascend, and that records and the requests under way have sizes that drivers take.
     fn check_request(&mut self, output: &Output) {
         match output {
             Output::Persist { id, records } => {

@@ -1,4 +1,4 @@
-//! What an application receives.
+//! The deliveries of an engine to its application.
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -13,8 +13,9 @@ pub enum Delivery {
     Configuration(Configuration),
     /// A message.
     Message(Message),
-    /// Everything before a position was delivered, or carries nothing: behind messages, and again and again. For a merge of several
-    /// rings, which has to know of what carries nothing; an application never sees it.
+    /// Everything before a position was delivered, or carries nothing. An engine says so behind messages, again and
+    /// again. It is for a merge of several rings, which has to know of positions that carry nothing; an application
+    /// never sees it.
     Passed {
         /// The first position of which nothing is known.
         next: Seq,
@@ -22,30 +23,29 @@ pub enum Delivery {
     /// The current configuration, which is regular and has this ring, is primary from here on. Only
     /// the layer [`crate::primary`] delivers it.
     Primary(RingId),
-    /// This process is in no primary configuration, and the ring it is on now is not one: nothing is
-    /// delivered until the next configuration, but what is left of the last one, right before that, if nobody has
-    /// gone on without this process. Only engines that order in primary configurations alone
-    /// deliver it (`rota-views`).
+    /// This process is in no primary configuration, and its current ring is not primary. Until the next configuration
+    /// the engine delivers nothing except, right before that configuration, the rest of the last one, if nobody has
+    /// gone on without this process. Only engines that order in primary configurations alone deliver it (`rota-views`).
     Excluded(RingId),
-    /// This process has missed what stands at these places: it gets nothing of that any more. Only engines that order in
-    /// primary configurations alone deliver it. With views (`rota-views`) the configuration that takes it in again
-    /// comes next; where members are named within the order (`rota_paxos::uring`) the one that was named last comes at
-    /// its place, between two such stretches.
+    /// This process has missed the packets at these positions, and never gets them. Only engines that order in primary
+    /// configurations alone deliver it. With views (`rota-views`) the configuration that takes the process in again
+    /// comes next; where members are named within the order (`rota_paxos::uring`) the configuration that was named last
+    /// comes at its place, between two such stretches.
     Missed {
-        /// The first position that it skips.
+        /// The first position that this process skips.
         seq: Seq,
-        /// How many.
+        /// The number of positions that it skips.
         count: u64,
-        /// Up to this counter its own messages have been delivered, some of them perhaps only at the others. Nobody
-        /// delivers them again; later ones are still sent.
+        /// The counter up to which the messages of this process have been delivered, some of them perhaps only at the
+        /// others. Nobody delivers those again; later ones are still sent.
         own: u64,
     },
 }
 
-/// A message, delivered.
+/// A delivered message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Who sent it, and which of its messages it is.
+    /// The sender, and the counter of the message among those of its sender.
     pub id: MessageId,
     /// The guarantee it was sent with.
     pub service: Service,
@@ -87,7 +87,7 @@ impl fmt::Display for MessageId {
     }
 }
 
-/// A configuration: who is in it, and what kind it is (report §II).
+/// A configuration: its members, and its kind (report §II).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Configuration {
     /// Regular, or transitional between two regular ones.
@@ -101,7 +101,7 @@ pub struct Configuration {
 pub enum ConfigurationKind {
     /// Installed: new messages are ordered in it.
     Regular(RingId),
-    /// Those of `old` who go to `new` together; delivers what could not be delivered in `old`.
+    /// The members of `old` that go to `new` together. It delivers the messages that could not be delivered in `old`.
     Transitional {
         /// The configuration that ends.
         old: RingId,

@@ -1,4 +1,4 @@
-//! Everything an engine can be told.
+//! All inputs of an engine.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,17 +6,17 @@ use bytes::Bytes;
 
 use super::{Channel, Class, LogId, NodeId, PersistId, Process, Session};
 
-/// What a driver tells an engine.
+/// An input of an engine, from its driver.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// The first input: who this process is, a seed for everything random, and what was found on disk.
+    /// The first input: the identity of this process, a seed for everything random, and the records found on disk.
     Start(StartState),
     /// Datagrams that arrived together and share one buffer (receive offload): each has `segment`
     /// bytes, the last may be shorter. A single datagram has `segment == bytes.len()`.
     Datagrams {
-        /// Which socket they came from.
+        /// The socket that received the datagrams.
         class: Class,
-        /// Which engine they are for.
+        /// The engine that the datagrams are for.
         channel: Channel,
         /// The datagrams, one after the other.
         bytes: Bytes,
@@ -46,11 +46,11 @@ pub enum Input {
     },
     /// A whole message arrived over a reliable link.
     LinkMessage {
-        /// Who sent it.
+        /// The node that sent it.
         peer: NodeId,
-        /// In which session.
+        /// The session of the link.
         session: Session,
-        /// Which engine it is for.
+        /// The engine that it is for.
         channel: Channel,
         /// The message.
         bytes: Bytes,
@@ -75,13 +75,13 @@ pub enum Input {
     PersistFailed {
         /// The request.
         id: PersistId,
-        /// What went wrong.
+        /// The cause of the failure.
         error: PersistError,
     },
-    /// The answer to an `Output::Reopen`: the log of votes is open again, or a new beginning of it is. What was requested before
-    /// that output and not answered is there, or is not.
+    /// The answer to an `Output::Reopen`: the log of votes, or a new beginning of it, is open again. A record that was
+    /// requested before that output, without an answer, is there or is not.
     Reopened {
-        /// What was found: log, position, contents; in order.
+        /// The records found: log, position, contents; in order.
         records: Vec<(LogId, u64, Bytes)>,
         /// As in [`StartState`].
         lost_some: bool,
@@ -90,13 +90,13 @@ pub enum Input {
     Arbitrated {
         /// The number.
         number: u64,
-        /// What is stored under it, for good.
+        /// The configuration that is stored under the number, for good.
         chosen: Bytes,
     },
     /// The answer to an `Output::Fetch`, which it names by repeating it: records of a log, in order of
     /// their positions.
     Fetched {
-        /// Which log.
+        /// The log.
         log: LogId,
         /// First position that was wanted.
         from: u64,
@@ -107,22 +107,22 @@ pub enum Input {
     },
 }
 
-/// What an engine knows when its process starts.
+/// The knowledge of an engine when its process starts.
 #[derive(Clone, Debug)]
 pub struct StartState {
     /// This process.
     pub me: Process,
     /// Seeds everything random in the engine.
     pub seed: u64,
-    /// What was found on disk: log, position, contents; in order. Empty on a first start.
+    /// The records found on disk: log, position, contents; in order. Empty on a first start.
     pub records: Vec<(LogId, u64, Bytes)>,
-    /// Something that was answered as durable may be missing at the end: the machine has lost its power where nothing is
-    /// synced before it is answered, or an older copy was put back. What is there is true, and is not all: an engine
-    /// that promises anything begins as one that has lost its store.
+    /// Records that were answered as durable may be missing at the end: the machine lost its power where records are
+    /// not synced before the answer, or an older copy was put back. The records that are there are true, but not all:
+    /// an engine that promises anything begins as one that has lost its store.
     pub lost_some: bool,
 }
 
-/// Why records could not be made durable.
+/// The reason for which records could not be made durable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PersistError {
     /// No room on the device; trying again later may work.

@@ -1,25 +1,25 @@
-//! The law of links, as [`super::Checked`] sees it kept.
+//! The law of links, which [`super::Checked`] asserts.
 
 use alloc::collections::BTreeMap;
 
 use super::{Input, NodeId, Output, Session};
 
-/// What was said of the links of a process.
+/// The inputs about the links of a process so far.
 #[derive(Debug, Default)]
 pub struct LinkLaw {
-    /// Of each node: its newest session, and while that is up what its link takes, in bytes.
+    /// For each node its newest session, and, while that is up, the bytes that its link takes.
     links: BTreeMap<NodeId, (Session, Option<usize>)>,
 }
 
 impl LinkLaw {
-    /// Nothing was said yet.
+    /// A law without any link yet.
     pub const fn new() -> Self {
         Self {
             links: BTreeMap::new(),
         }
     }
 
-    /// What the driver says.
+    /// Asserts the law for an input of the driver.
     pub fn told(&mut self, input: &Input) {
         match input {
             Input::LinkUp { peer, session } => {
@@ -55,7 +55,7 @@ impl LinkLaw {
         }
     }
 
-    /// The link of a node, if this is its newest session. One that was never up is none.
+    /// The link of a node, if this is its newest session; `None` for a link that was never up.
     fn known(
         &mut self,
         node: NodeId,
@@ -70,7 +70,8 @@ impl LinkLaw {
         link.filter(|(newest, _)| *newest == session)
     }
 
-    /// What the engine asks for: never more than a link said it can take. What is meant for a session that has ended is dropped.
+    /// Asserts that a message of the engine is no larger than its link takes. A message for a session that has ended is
+    /// not looked at: the driver drops it.
     pub fn asked(&mut self, output: &Output) {
         let Output::LinkSend {
             peer,

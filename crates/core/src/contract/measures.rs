@@ -1,9 +1,10 @@
-//! How often what took how long, and with whom: what an engine measures for people and metrics.
+//! Measurements of an engine for people and metrics: histograms of times, and counters of the packets of each other
+//! member.
 
 /// Times that have a bucket of their own: up to 2⁰, 2¹, … 2²³ µs (8.4 s).
 const BOUNDS: usize = 24;
 
-/// How often something took how long, in buckets that double.
+/// A histogram of times, in buckets whose bounds double.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Histogram {
     buckets: [u64; Self::BUCKETS],
@@ -11,10 +12,10 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Buckets: the last has what took longer than any of the others.
+    /// The number of buckets; the last has the times beyond the bounds of all others.
     pub const BUCKETS: usize = BOUNDS + 1;
 
-    /// Something took so many nanoseconds.
+    /// Counts a time of `nanos` nanoseconds.
     #[inline]
     pub const fn record(&mut self, nanos: u64) {
         let micros = nanos.saturating_sub(1) / 1000;
@@ -23,12 +24,12 @@ impl Histogram {
         self.sum_nanos = self.sum_nanos.saturating_add(nanos);
     }
 
-    /// How much each bucket has; the first is what took up to 1 µs.
+    /// The number of times in each bucket; the first has times up to 1 µs.
     pub const fn buckets(&self) -> &[u64; Self::BUCKETS] {
         &self.buckets
     }
 
-    /// The longest time that belongs into a bucket, in microseconds; `None` for the last, and what is none.
+    /// The longest time of a bucket, in microseconds; `None` for the last bucket, and where there is no such bucket.
     pub const fn bound_micros(bucket: usize) -> Option<u64> {
         if bucket < BOUNDS {
             Some(1 << bucket)
@@ -37,23 +38,23 @@ impl Histogram {
         }
     }
 
-    /// How many there were.
+    /// The number of times.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
-    /// How long all took together, in nanoseconds.
+    /// The sum of all times, in nanoseconds.
     pub const fn sum_nanos(&self) -> u64 {
         self.sum_nanos
     }
 }
 
-/// What a member has seen of another member's packets, in packets.
+/// A member's counts of the packets of another member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PeerCounters {
-    /// Came only after this member had asked for them: they were lost on the way here, or late.
+    /// Packets that came only after this member had requested them: they were lost on their way, or late.
     pub repaired: u64,
-    /// This member sent them again because somebody asked.
+    /// Packets that this member sent again because a member requested them.
     pub resent: u64,
 }
 

@@ -1,7 +1,7 @@
-//! The seam between a protocol and the world: what an engine is told, and what it asks for.
+//! The seam between a protocol and the world: the inputs and the outputs of an engine.
 //!
-//! An [`Engine`] turns submissions into one ordered stream plus configuration changes. It is driven
-//! by whoever owns the sockets: `rota-net` in production, the simulator, or a test.
+//! An [`Engine`] turns submissions into one ordered stream plus configuration changes. The owner of the sockets drives
+//! it: `rota-net` in production, the simulator, or a test.
 //!
 //! # Four kinds of methods
 //!
@@ -24,10 +24,11 @@
 //!    (report §III-D), and the answer changes with every burst.
 //! 5. `next_timer` is asked after the outputs are drained and deliveries were taken, which may make
 //!    one due at once; when that time has come, hand in [`Input::Timer`].
-//! 6. `poll_delivery` is called only while the application has room. What is not pulled stays in the
-//!    engine, which throttles the senders instead of growing.
+//! 6. `poll_delivery` is called only while the application has room. Deliveries that are not pulled stay in the engine,
+//!    which throttles the senders instead of growing.
 //!
-//! Rules 1 to 3, how much is asked of a disk at once and in which order, and that links are sent no more than they take, in sessions that ascend, are checked in debug builds by [`Checked`], which wraps any engine.
+//! In debug builds [`Checked`], which wraps any engine, checks rules 1 to 3, the size and the order of requests to a
+//! disk, and that sessions of links ascend and links get no more than they take.
 //!
 //! # The canonical loop
 //!

@@ -1,67 +1,67 @@
-//! Everything an engine can ask for.
+//! All outputs of an engine.
 
 use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::{Channel, Class, LogId, NodeId, PersistId, Pieces, Session};
 
-/// What an engine asks its driver to do. Carried out strictly in order, across classes.
+/// An action that an engine asks of its driver. The driver carries out actions strictly in order, across classes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Output {
     /// Send datagrams.
     Send {
-        /// Which socket of the receivers they go to.
+        /// The socket of the receivers that the datagrams go to.
         class: Class,
-        /// Which engine they come from.
+        /// The engine that they come from.
         channel: Channel,
-        /// Who gets them.
+        /// The receivers.
         to: Target,
         /// The datagrams.
         burst: Burst,
-        /// Not before this request is durable.
+        /// The request that has to be durable before.
         after: Option<PersistId>,
-        /// How fast, where the engine plans the link (FastCast); else as fast as the socket takes it.
+        /// The speed, where the engine plans the link (FastCast); else as fast as the socket takes it.
         pace: Option<Pace>,
     },
     /// Send a whole message over a reliable link. Never more than the link said it can take.
     LinkSend {
-        /// To whom.
+        /// The receiver.
         peer: NodeId,
-        /// In which session; dropped silently if that session has ended.
+        /// The session of the link; the message is dropped silently if that session has ended.
         session: Session,
-        /// Which engine it comes from.
+        /// The engine that it comes from.
         channel: Channel,
         /// The message.
         bytes: Pieces,
-        /// Not before this request is durable.
+        /// The request that has to be durable before.
         after: Option<PersistId>,
     },
     /// Make these records durable, then say `Persisted { id }`.
     Persist {
         /// Names the request.
         id: PersistId,
-        /// What to write.
+        /// The records.
         records: Vec<LogRecord>,
     },
     /// Read records back.
     Fetch {
-        /// From which log.
+        /// The log.
         log: LogId,
         /// First position wanted.
         from: u64,
         /// Position after the last one wanted.
         to: u64,
     },
-    /// The log of votes is given up: a request has failed, or none was answered for too long. What was requested before and is
-    /// not answered never will be; fetches are answered later. The driver opens the log again as soon as it can, trying with longer and longer pauses, and
-    /// then says [`Reopened`](super::Input::Reopened) with what is in it.
+    /// Give up the log of votes: a request has failed, or none was answered for too long. Earlier requests without an
+    /// answer never get one; fetches are answered later. The driver tries to open the log again with longer and longer
+    /// pauses, and then says [`Reopened`](super::Input::Reopened) with the records in it.
     Reopen,
     /// Ask the coordination service which configuration has this number: `wanted`, if none has been stored under it;
     /// otherwise the one that was. Only engines that were told that there is a service hand it out.
     Arbitrate {
         /// The number.
         number: u64,
-        /// What is stored if nothing is.
+        /// The configuration to store if there is none.
         wanted: Bytes,
     },
     /// A message of the application got its place in the order. It comes before the `Send` of the
@@ -128,52 +128,52 @@ pub struct Pace {
     pub burst_bytes: usize,
 }
 
-/// The largest record that an engine asks for, in bytes. Drivers take it.
+/// The largest record that an engine asks for, in bytes. Drivers take records of this size.
 pub const MOST_RECORD: usize = 16 << 20;
 
-/// The most that an engine has asked for and not been answered, in bytes. Drivers take it.
+/// The most bytes of records that an engine has asked for without an answer. Drivers take as many.
 pub const MOST_PERSISTING: usize = 48 << 20;
 
 /// A record to make durable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LogRecord {
-    /// Put `bytes` at `position`, over whatever was there.
+    /// Put `bytes` at `position`, over an older record there.
     Put {
-        /// Which log.
+        /// The log.
         log: LogId,
-        /// Where in it.
+        /// The place in the log.
         position: u64,
         /// The contents.
         bytes: Pieces,
     },
     /// Forget everything below `position`.
     Trim {
-        /// Which log.
+        /// The log.
         log: LogId,
         /// First position to keep.
         position: u64,
     },
 }
 
-/// What a wake-up is for; shown in logs and traces.
+/// The purpose of a wake-up; shown in logs and traces.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum TimerReason {
-    /// Say again whom a ring is wanted with.
+    /// Send the join again.
     Join,
-    /// Give up those who have not agreed on a ring.
+    /// Give up the processes that have not agreed on a ring.
     Consensus,
     /// Send the commit token again, or give up the ring it was to form.
     Commit,
     /// Look for nodes that are not on the ring.
     Merge,
-    /// Send the last token again: nobody has shown that it arrived.
+    /// Send the last token again: no packet has shown that it arrived.
     TokenRetransmit,
-    /// No token for so long that the ring counts as broken.
+    /// Count the ring as broken: no token came for the token-loss time.
     TokenLoss,
     /// Let the held token of an idle ring go round once.
     TokenHold,
     /// Ask again for the token that an idle ring holds.
     Hurry,
-    /// An engine's own.
+    /// A purpose of one engine alone.
     Other(&'static str),
 }

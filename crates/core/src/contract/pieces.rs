@@ -5,17 +5,17 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use core::mem;
 
-/// The bytes of one message, in pieces that follow each other. Who passes on what came from elsewhere need not copy it:
-/// what came is a piece of what leaves.
+/// The bytes of one message, in pieces that follow each other. A process that passes on received bytes need not copy
+/// them: they are a piece of the message that leaves.
 #[derive(Clone, Debug, Default)]
 pub struct Pieces {
-    /// None of them empty.
+    /// The pieces, none of them empty.
     pieces: Vec<Bytes>,
     len: usize,
 }
 
 impl Pieces {
-    /// How many bytes they are together.
+    /// The number of bytes of all pieces.
     pub const fn len(&self) -> usize {
         self.len
     }
@@ -46,7 +46,7 @@ impl Pieces {
 #[derive(Debug)]
 pub struct PiecesWriter {
     pieces: Pieces,
-    /// What comes behind those pieces.
+    /// The bytes behind those pieces.
     pub small: Vec<u8>,
 }
 
@@ -54,7 +54,7 @@ impl PiecesWriter {
     /// Bytes from this many on are a piece of their own; fewer are cheaper to copy than to name.
     const PIECE_BYTES: usize = 1024;
 
-    /// A message that begins with this.
+    /// A message that begins with `head`.
     pub fn new(head: Vec<u8>) -> Self {
         Self {
             pieces: Pieces::default(),
@@ -62,12 +62,12 @@ impl PiecesWriter {
         }
     }
 
-    /// How many bytes it has.
+    /// The number of bytes written.
     pub const fn len(&self) -> usize {
         self.pieces.len() + self.small.len()
     }
 
-    /// Whether it has none.
+    /// Whether no byte is written.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -112,7 +112,7 @@ impl IntoIterator for Pieces {
     }
 }
 
-/// The same message, however it is cut.
+/// Compares messages by their bytes, however they are cut into pieces.
 impl PartialEq for Pieces {
     fn eq(&self, other: &Self) -> bool {
         let bytes = |of: &Self| of.pieces.iter().flatten().copied().collect::<Vec<_>>();

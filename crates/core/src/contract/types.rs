@@ -35,7 +35,7 @@ pub fn has_majority(nodes: &[NodeId], members: &[Process]) -> bool {
     2 * nodes.iter().filter(is_here).count() > nodes.len()
 }
 
-/// One life of a node: drawn anew at every start of the process, below 2⁵³.
+/// One life of a node: a number drawn anew at every start of the process, below 2⁵³.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Incarnation(pub u64);
 
@@ -47,9 +47,9 @@ impl Incarnation {
 /// A process: a node in one of its lives. A restarted node is a new process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Process {
-    /// Which node.
+    /// The node.
     pub node: NodeId,
-    /// Which of its lives.
+    /// The life of the node.
     pub incarnation: Incarnation,
 }
 
@@ -58,7 +58,7 @@ pub struct Process {
 pub struct RingId {
     /// Grows with every ring that its members have seen.
     pub ring_seq: u64,
-    /// The representative: the member with the smallest id, who created the ring.
+    /// The representative: the member with the smallest id, which created the ring.
     pub rep: NodeId,
     /// The representative's incarnation.
     pub incarnation: Incarnation,
@@ -89,7 +89,7 @@ impl Time {
     }
 }
 
-/// How strong a delivery guarantee a message asks for (report §II, thesis §2.3).
+/// The delivery guarantee that a message asks for (report §II, thesis §2.3).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Service {
     /// Delivered once, on receipt, in no particular order.
@@ -126,7 +126,7 @@ impl Service {
     }
 }
 
-/// Which of a node's inputs a datagram belongs to. Each class has a socket of its own, so that the
+/// The socket of a node that a datagram belongs to. Each class has a socket of its own, so that the
 /// driver can read them in the order the engine asks for (report §III-E).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Class {
@@ -163,7 +163,7 @@ pub struct PersistId(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LogId(pub u16);
 
-/// Why a submission was not taken. Nothing of it was kept.
+/// The reason for which a submission was not taken. Nothing of the submission was kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SubmitError {
     /// The backlog is full: wait until some of it has been sent, then submit again.
@@ -196,17 +196,18 @@ impl core::error::Error for SubmitError {}
 /// never for decisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// What it is doing now ("forming: waiting for 3, 4", "operational").
+    /// The present activity ("forming: waiting for 3, 4", "operational").
     pub state: String,
     /// Monotone counters, by their metric names.
     pub counters: BTreeMap<&'static str, u64>,
-    /// How long the token was away each time, if nobody may have held it for want of anything to do.
+    /// The time for which the token was away, for each rotation in which no member may have held it for want of
+    /// anything to do.
     pub rotation: Histogram,
-    /// What it has seen of the packets of other members.
+    /// The counts of the packets of each other member.
     pub peers: BTreeMap<NodeId, PeerCounters>,
     /// Packets that wait for the token.
     pub waiting: usize,
-    /// What an operator should know and no counter says, a sentence each.
+    /// Notes for an operator of matters that no counter says, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -216,42 +217,44 @@ pub trait Engine {
     /// Tells the engine what happened at `now`.
     fn handle(&mut self, now: Time, input: Input);
 
-    /// Takes a message for ordering and answers with its counter: the message's id is this process
+    /// Takes a message for ordering and returns its counter: the message's id is this process
     /// and that counter. The payload is copied.
     fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError>;
 
-    /// Has it ordered that all positions before `next` carry nothing, but for those that something was proposed for (rate leveling). Said
-    /// twice it is the same. Engines that feed no merge do not offer it.
+    /// Has the engine order that all positions before `next` carry nothing, except positions that a value was proposed
+    /// for (rate leveling). A repeated call changes nothing. Engines that feed no merge do not offer it.
     fn submit_skips_to(&mut self, now: Time, next: Seq) -> Result<(), SubmitError> {
         let _ = (now, next);
         Err(SubmitError::Unsupported)
     }
 
-    /// The application leaves of its own will: tells the others, so that they need not find out. After
-    /// that the engine does nothing any more.
+    /// Leaves, as the application wants it: tells the other members, so that they need not find out. After that the
+    /// engine does nothing any more.
     fn leave(&mut self, now: Time) {
         let _ = now;
     }
 
-    /// What is over this engine has deliveries that its own application does not take, or takes again: where others would wait for
-    /// this process, it leaves them, and comes back when that is over.
+    /// The layer above has deliveries that its application does not take (`hangs`), or takes again. Where other members
+    /// would wait for this process, the engine leaves them, and comes back when the application takes deliveries again.
     fn application_hangs(&mut self, now: Time, hangs: bool) {
         let _ = (now, hangs);
     }
 
-    /// What is over this engine waits for some member, and does not know why: who is there, and hears whom, is found out anew.
+    /// The layer above waits for some member and does not know why: the engine finds out anew which members are there,
+    /// and which of them hear each other.
     fn look_again(&mut self, now: Time) {
         let _ = now;
     }
 
-    /// Who counts in primaries, as the members of that ring's configuration say or have met it: a primary needs a majority of each of these
-    /// lists. `None` if the engine does not know; an empty list, of which nobody has a majority, stands for those it could not be told.
+    /// The lists of nodes that count in primaries, as the members of that ring's configuration say or have met them: a
+    /// primary needs a majority of each of these lists. `None` if the engine does not know; an empty list, of which
+    /// nobody has a majority, stands for lists that the engine could not be told.
     fn electorates(&self, ring: RingId) -> Option<Vec<Vec<NodeId>>> {
         let _ = ring;
         None
     }
 
-    /// The configuration of that ring is primary, and carries on here what was before it.
+    /// The configuration of that ring is primary, and carries on the order of the primaries before it.
     fn carries_on(&mut self, now: Time, ring: RingId) {
         let _ = (now, ring);
     }
@@ -266,11 +269,11 @@ pub trait Engine {
     /// The class to read first now.
     fn reading(&self) -> Class;
 
-    /// When to hand in [`Input::Timer`] next, and what for.
+    /// The time at which to hand in [`Input::Timer`] next, and its purpose.
     fn next_timer(&self) -> Option<(Time, TimerReason)>;
 
-    /// Whether it sends over reliable links. One that does not costs its driver none: nothing listens, and there are
-    /// no `Link…` inputs. The answer is always the same.
+    /// Whether the engine sends over reliable links. An engine that does not costs its driver none: nothing listens,
+    /// and there are no `Link…` inputs. The answer is always the same.
     fn wants_links(&self) -> bool {
         false
     }

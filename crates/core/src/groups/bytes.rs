@@ -1,4 +1,4 @@
-//! Reading and writing what the messages consist of. Reading is total.
+//! Reading and writing of the fields of the layer's messages. Reading is total.
 
 use alloc::vec::Vec;
 
@@ -26,7 +26,7 @@ pub(super) fn put_destination(bytes: &mut Vec<u8>, destination: &Destination) {
     }
 }
 
-/// A client without its daemon.
+/// Appends a client without its daemon.
 pub(super) fn put_client(bytes: &mut Vec<u8>, member: &Member) {
     bytes.extend(member.connection.0.to_le_bytes());
     put_name(bytes, &member.name);

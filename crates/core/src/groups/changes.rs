@@ -1,4 +1,4 @@
-//! What is ordered: messages, and the joins, leaves and disconnects of clients.
+//! The ordered changes and their effects: messages, and the joins, leaves and disconnects of clients.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -26,8 +26,8 @@ impl Groups {
         self.routes.clear();
     }
 
-    /// What the others say who did not stay is still ordered behind the transitional configuration. They
-    /// keep count of their clients themselves, and nobody here would hear of their end.
+    /// Requests of daemons that did not stay may still be ordered behind the transitional configuration. Those daemons
+    /// keep count of their clients themselves, and nobody here would hear of the end of such a client.
     fn on_join(&mut self, member: Member, name: GroupName) {
         let Some(part) = self.parts.first_mut() else {
             return;
@@ -79,8 +79,8 @@ impl Groups {
         self.parts.first_mut()?.groups.get_mut(&name)
     }
 
-    /// Somebody has come or gone. If daemons went shortly before, the view says all at once, and is
-    /// followed by another signal, as they may not be the last.
+    /// A client has come or gone. If daemons went shortly before, the view says all at once, and is followed by another
+    /// signal, as more daemons may go.
     fn announce(&mut self, name: GroupName, cause: Cause) {
         let (Cause::Join(member) | Cause::Leave(member) | Cause::Disconnect(member)) = cause else {
             return;
@@ -163,7 +163,7 @@ impl Groups {
         self.emit(to, Event::View(Box::new(view)));
     }
 
-    /// Who of this daemon's clients gets a message.
+    /// The clients of this daemon that get a message.
     pub(super) fn receivers(&self, data: &Received, discard: bool) -> Arc<[Connection]> {
         let mut to: Vec<Connection> = Vec::new();
         for destination in data.to.iter() {

@@ -18,18 +18,18 @@ use super::message::{Request, stamp};
 use super::name::{ClientName, GroupName};
 use crate::contract::{Process, RingId, Service};
 
-/// What a request costs beside its bytes.
+/// The cost of a request beside its bytes.
 const REQUEST_BYTES: usize = 64;
 
-/// Requests of clients that have gone: so many times what one client may have on its way. Where there are more,
-/// nobody connects.
+/// The bound on the bytes of requests of clients that have gone, as a multiple of the backlog of one client. Beyond it
+/// no client connects.
 const MOST_GONE: usize = 256;
 
 #[derive(Debug)]
 struct Client {
     name: ClientName,
     owner: Option<Owner>,
-    /// What it has asked to be in.
+    /// The groups that it has asked to be in.
     wants: BTreeSet<GroupName>,
     backlog: usize,
     /// The connection that this one follows, while that still has events.
@@ -43,14 +43,14 @@ pub(super) struct Waiting {
     service: Service,
     message: Vec<u8>,
     asks: Asks,
-    /// What the engine calls it, once it has been handed to that.
+    /// The engine's counter of the message, once the engine has taken it.
     counter: u64,
 }
 
-/// What becomes of a request whose place in the order this daemon has missed.
+/// The kind of a request: says what becomes of it if this daemon has missed its place in the order.
 #[derive(Clone, Copy, Debug)]
 enum Asks {
-    /// A message: nothing more, as it was delivered.
+    /// A message: nothing more is done, as it was delivered.
     Data,
     /// A join or a leave: it is sent again.
     Change,
@@ -58,7 +58,7 @@ enum Asks {
     End(Member),
 }
 
-/// What is offered to the engine next.
+/// The next thing that is offered to the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Turn {
     Request,
@@ -76,15 +76,15 @@ pub(super) struct Clients {
     memberships: Memberships,
     /// Connections that others follow, and that still have events.
     followed: usize,
-    /// Clients that have gone, and whose requests have not all come back.
+    /// The clients that have gone, and whose requests have not all come back.
     gone: Gone,
     /// In the order of the requests; the first of them have been handed to the engine.
     waiting: VecDeque<Waiting>,
     under_way: usize,
     large: Outgoing,
-    /// The first for whose large message there was no room: no other one passes it.
+    /// The first client whose large message found no room: no other large message passes it.
     next_large: Option<Connection>,
-    /// Clients of whom something is on its way.
+    /// The number of clients that have something on its way.
     busy: usize,
     /// Bytes of requests that were handed to the engine since the last part of a large message.
     since_part: usize,
@@ -224,7 +224,7 @@ impl Clients {
         self.push(member, Service::Agreed, &Request::Disconnect(member));
     }
 
-    /// Takes a request, if this client's others leave room for it.
+    /// Takes a request, if the earlier requests of this client leave room for it.
     pub fn ask(
         &mut self,
         member: Member,
@@ -295,7 +295,7 @@ impl Clients {
         self.turn().is_some()
     }
 
-    /// What is next for the engine, as a message for this ring.
+    /// The next request or part for the engine, as a message for this ring.
     pub fn unsent(&mut self, ring: RingId) -> Option<(Service, &[u8])> {
         match self.turn()? {
             Turn::Part => self.large.unsent(ring),
@@ -323,7 +323,7 @@ impl Clients {
         }
     }
 
-    /// What is next will never be taken by the engine.
+    /// The engine will never take the next request or part.
     pub fn refused(&mut self) {
         match self.turn() {
             Some(Turn::Request) => {
@@ -338,7 +338,7 @@ impl Clients {
         }
     }
 
-    /// The first of the parts under way has come back, with so many bytes of its message.
+    /// The first of the parts under way has come back, with this number of bytes of its message.
     pub fn part_returned(&mut self, bytes: usize) {
         let placed = self.large.returned(bytes);
         self.placed(placed);
@@ -366,8 +366,8 @@ impl Clients {
         }
     }
 
-    /// What has not come back by now will count for nobody: all of it is to be sent again. Says how
-    /// much that is.
+    /// Requests that have not come back by now count for nobody: all of them are to be sent again. Returns the number
+    /// of the requests and parts that were under way.
     pub fn send_again(&mut self) -> u64 {
         (core::mem::take(&mut self.under_way) + self.large.send_again()) as u64
     }

@@ -1,4 +1,4 @@
-//! What the layer counts, for people.
+//! The counters of the layer, for people.
 
 /// Counters, for people.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

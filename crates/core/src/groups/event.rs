@@ -1,4 +1,4 @@
-//! What clients are told.
+//! The events of clients.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -18,7 +18,7 @@ pub struct Connection(pub u64);
 pub struct Member {
     /// The daemon it is connected to.
     pub daemon: Process,
-    /// What it calls itself there.
+    /// The name under which it is connected there.
     pub name: ClientName,
     /// Tells it from earlier and later clients of that name.
     pub connection: Connection,
@@ -35,8 +35,8 @@ impl Member {
     }
 }
 
-/// Names a view of a group: the same at all who get it, and different for each two views. A client's
-/// views ascend.
+/// Names a view of a group: the same at all members that get it, and different for each two views. A client's views
+/// ascend.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ViewId {
     /// The regular configuration of the daemons.
@@ -57,7 +57,7 @@ impl fmt::Display for ViewId {
     }
 }
 
-/// Why there is a new view.
+/// The cause of a new view.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Cause {
     /// This client joined.
@@ -70,25 +70,25 @@ pub enum Cause {
     Network,
 }
 
-/// Who is in a group from here on.
+/// The members of a group from here on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
     /// The group.
     pub group: GroupName,
     /// Names the view.
     pub id: ViewId,
-    /// Why there is one.
+    /// The cause of the view.
     pub cause: Cause,
-    /// Who is in it, ascending.
+    /// The members, ascending.
     pub members: Vec<Member>,
-    /// With [`Cause::Network`]: the members, by who came together. Two of one set had the same view
-    /// before this one and have got the same messages in it. Otherwise one set with the client that
-    /// the view is about.
+    /// With [`Cause::Network`]: the members, by the daemons that came together. Two members of one set had the same
+    /// view before this one and have got the same messages in it. Otherwise one set with the client that the view is
+    /// about.
     pub vs_sets: Vec<Vec<Member>>,
 }
 
 impl View {
-    /// Those who came with this member, itself included; for a network view.
+    /// The members that came with this member, itself included; for a network view.
     pub fn came_with(&self, member: &Member) -> &[Member] {
         let mut sets = self.vs_sets.iter();
         sets.find(|set| set.contains(member))
@@ -99,17 +99,17 @@ impl View {
 /// A message for clients.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Received {
-    /// Who sent it; not necessarily a member of anything.
+    /// The sender; not necessarily a member of any group.
     pub sender: Member,
     /// All the destinations that it was sent to.
     pub to: Arc<[Destination]>,
     /// The guarantee it was sent with.
     pub service: Service,
-    /// Its sender did not want it back.
+    /// The sender did not want the message back.
     pub self_discard: bool,
     /// The application's number for this kind of message.
     pub kind: u16,
-    /// Its sender writes numbers with the most significant byte first. For applications that care.
+    /// The sender writes numbers with the most significant byte first. For applications that care.
     pub big_endian: bool,
     /// Its number among the messages of its daemon's clients, if that daemon keeps count of them.
     pub number: Option<u64>,
@@ -124,8 +124,7 @@ pub enum Event {
     Message(Received),
     /// A new view of a group that the client is in.
     View(Box<View>),
-    /// Until the next view of the group, delivery is only with respect to those who stay with this
-    /// daemon.
+    /// Until the next view of the group, delivery is only with respect to the members that stay with this daemon.
     Transitional {
         /// The group.
         group: GroupName,
@@ -142,8 +141,8 @@ pub enum Event {
     Excluded,
     /// The daemon is in a view again.
     Included {
-        /// What was delivered meanwhile is missed, and there is a view for each group that the client is in.
-        /// Otherwise everything goes on where it stopped.
+        /// Messages were missed meanwhile, and a view follows for each group that the client is in. If false,
+        /// everything goes on where it stopped.
         missed: bool,
     },
 }
@@ -151,8 +150,8 @@ pub enum Event {
 /// An event, and the clients of this daemon that get it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClientEvent {
-    /// Who gets it, unless disconnected since; ascending, never empty.
+    /// The clients that get the event, unless disconnected since; ascending, never empty.
     pub to: Arc<[Connection]>,
-    /// What they get.
+    /// The event.
     pub event: Event,
 }

@@ -1,18 +1,19 @@
-//! Engines that order in primary views alone: a daemon that is in none is *excluded*, gets nothing, and misses what
-//! the others go on with.
+//! Exclusion, over engines that order in primary views alone: a daemon that is in no view is *excluded*, gets nothing,
+//! and misses the deliveries of the others.
 //!
-//! Its clients are told when that begins ([`Event::Excluded`]) and when it is over ([`Event::Included`]). What they ask
-//! for meanwhile waits, within the bounds of each client, and goes out afterwards. If views were missed, the daemon comes
-//! back like one from another side of a split: the others saw its clients leave by network, and they come back so, in a
-//! set of their own, as nobody else has got the same; each group with clients of this daemon gets a view.
+//! Its clients are told of the beginning ([`Event::Excluded`]) and of the end ([`Event::Included`]). Their requests
+//! meanwhile wait, within the bounds of each client, and go out afterwards. If views were missed, the daemon comes back
+//! like one from another side of a split: the others saw its clients leave by network, and the clients come back by
+//! network, in a set of their own, as no other client has got the same; each group with clients of this daemon gets a
+//! view.
 //!
-//! Of what the daemon had handed to its engine, the others may have delivered a part that it missed itself. The engine
-//! says which ([`Delivery::Missed`](crate::contract::Delivery::Missed)):
+//! The others may have delivered a part of the requests that the daemon had handed to its engine, while the daemon
+//! missed them. The engine says which ([`Delivery::Missed`](crate::contract::Delivery::Missed)):
 //!
 //! * Messages have been delivered for good, so they are not sent again, and nobody waits for them any more.
-//! * Who disconnected has gone, with all it had asked for: others must not see it once more.
+//! * A client that disconnected has gone, with all its requests: others must not see it once more.
 //! * Joins and leaves ended for the others with the view in which they were ordered, as all clients of this daemon left
-//!   by network. Its own clients have been told nothing. So they are asked for again.
+//!   by network. Its own clients have been told nothing. So the daemon asks for them again.
 
 use alloc::vec::Vec;
 
@@ -20,19 +21,19 @@ use super::event::{ClientEvent, Connection, Event, Member};
 use super::machine::Groups;
 use crate::mutants::{self, Mutant};
 
-/// How far this daemon is with being excluded.
+/// The progress of this daemon's exclusion.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Exclusion {
-    /// The engine has said that it is in no view, and has been in none since.
+    /// The engine has said that this daemon is in no view, and it has been in none since.
     pub out: bool,
-    /// Clients have been told so, and not that it is over.
+    /// Clients have been told of the exclusion, and not of its end.
     pub told: bool,
     /// Views have been missed that clients have not been told of yet.
     pub missed: bool,
 }
 
 impl Groups {
-    /// Whether clients have been told that this daemon is excluded, and not that it is over.
+    /// Whether clients have been told that this daemon is excluded, and not that the exclusion is over.
     pub const fn is_excluded(&self) -> bool {
         self.exclusion.told
     }
@@ -42,8 +43,8 @@ impl Groups {
         self.tell_excluded();
     }
 
-    /// The view that comes next follows others that this daemon was not in. Of what it has submitted, all up to this
-    /// counter has been delivered.
+    /// The next view follows others that this daemon was not in. All its submissions up to this counter have been
+    /// delivered.
     pub(super) fn on_missed(&mut self, own: u64) {
         if !mutants::on(Mutant::G27) {
             self.tell_excluded();
@@ -62,7 +63,8 @@ impl Groups {
         }
     }
 
-    /// Whoever shared groups with this client saw it disconnect, or is told by a view that comes.
+    /// Removes a client whose disconnect was missed: other members of its groups saw it disconnect, or are told by a
+    /// view that comes.
     fn forget_member(&mut self, gone: &Member) {
         for part in &mut self.parts {
             part.groups.retain(|_, group| {
@@ -82,7 +84,7 @@ impl Groups {
         self.tell(all, Event::Excluded);
     }
 
-    /// Whoever comes while this daemon is excluded is told so first.
+    /// Tells a client that connects while this daemon is excluded of that first.
     pub(super) fn greet(&mut self, connection: Connection) {
         if self.exclusion.told && !mutants::on(Mutant::G29) {
             self.tell(Vec::from([connection]), Event::Excluded);
@@ -102,8 +104,8 @@ impl Groups {
         }
     }
 
-    /// Something is delivered: then this daemon is not excluded any more, unless it has still to be told what there is
-    /// now.
+    /// An event is about to go to clients: then this daemon is not excluded any more, unless its clients have still to
+    /// be told of the present views.
     pub(super) fn include_unless_missed(&mut self) {
         if self.exclusion.told && !self.exclusion.missed {
             self.include();

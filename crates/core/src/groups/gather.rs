@@ -1,4 +1,4 @@
-//! Collecting what the daemons of a new configuration know.
+//! Collecting the knowledge of the daemons of a new configuration.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -9,14 +9,14 @@ use super::part::{Part, daemons};
 use super::state;
 use crate::contract::Process;
 
-/// What one sender has told so far.
+/// The pieces that one sender has told so far.
 #[derive(Debug, Default)]
 struct Incomplete {
     count: u32,
     pieces: BTreeMap<u32, Bytes>,
 }
 
-/// What has been told in this configuration.
+/// All that has been told in this configuration.
 #[derive(Debug, Default)]
 pub(super) struct Gather {
     incomplete: BTreeMap<Process, Incomplete>,
@@ -43,7 +43,7 @@ impl Gather {
         self.on_told(from, &bytes, members).is_some()
     }
 
-    /// One who speaks for a set has told all: the set has to be one of members that are not spoken for.
+    /// The speaker of a set has told all: the set has to consist of members that no other set has.
     fn on_told(&mut self, from: Process, bytes: &[u8], members: &BTreeSet<Process>) -> Option<()> {
         let parts = state::decode(bytes)?;
         let set = daemons(&parts);
@@ -56,7 +56,7 @@ impl Gather {
         Some(())
     }
 
-    /// Whether all members are spoken for.
+    /// Whether a speaker has told of each member.
     pub fn is_complete(&self, members: &BTreeSet<Process>) -> bool {
         self.covered == *members
     }

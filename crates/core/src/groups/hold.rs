@@ -1,17 +1,17 @@
-//! Holds: while a client reads too slowly, those who send to its groups are made to wait.
+//! Holds: while a client reads too slowly, senders to its groups are made to wait.
 //!
-//! A daemon whose client has too much to read orders what is to be *held*: destinations, each with the client
-//! that is the reason. Every daemon that delivers that lets its own clients wait who send there, and nothing
-//! else of anybody waits. Each of these messages says all that the daemon holds from there on, and takes the
-//! place of the one before; the last one says that it is nothing.
+//! A daemon whose client has too much to read orders destinations to be *held*, each with the client that is the
+//! reason. Every daemon that delivers this message lets those of its own clients wait that send to these destinations,
+//! and nothing else waits. Each such message says all that the daemon holds from there on, and takes the place of the
+//! one before; the last one says that the daemon holds nothing.
 //!
-//! # That nothing is held for ever
+//! # No destination is held for ever
 //!
-//! * A hold ends with the configuration, transitional or regular, in which it was ordered: a daemon that is
-//!   still there and still needs it orders it anew. So nobody has to tell others of holds when they meet.
+//! * A hold ends with the configuration, transitional or regular, in which it was ordered: a daemon that is still there
+//!   and still needs it orders it anew. So no daemon has to tell others of holds when they meet.
 //! * A hold that is ordered in a later configuration than it was sent for counts for nobody, like a request.
-//! * Who waits for one, waits no longer than the hold says, whatever its daemon does. That is measured by the
-//!   clock of whoever waits, from when somebody first did, and decides nothing in the order.
+//! * A sender waits no longer than the hold says, whatever the daemon of the slow client does. The time runs on the
+//!   clock of the sender's daemon, from when one of its clients first waited, and decides nothing in the order.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -23,19 +23,19 @@ use crate::bytes::{Reader, put_ring};
 use crate::contract::{Process, RingId, Time};
 use crate::mutants::{self, Mutant};
 
-/// The most destinations that a daemon holds: what it orders for that is no longer than a piece of state.
+/// The most destinations that a daemon holds: the message that orders them is no longer than a piece of state.
 pub const MOST_HELD: usize = 256;
 
-/// The longest time that anybody is made to wait, in milliseconds.
+/// The longest time that a sender is made to wait, in milliseconds.
 pub const MOST_HOLD_MS: u32 = 60_000;
 
-/// What a daemon wants to be held, and for which of its clients each.
+/// The destinations that a daemon wants to be held, and the client that each is held for.
 pub type HoldFor = BTreeMap<Destination, ClientName>;
 
 /// A destination whose senders wait.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Hold {
-    /// What is sent there waits.
+    /// Messages to this destination wait.
     pub to: Destination,
     /// The daemon that wants it.
     pub daemon: Process,
@@ -46,18 +46,18 @@ pub struct Hold {
 /// All that a daemon holds, as it is ordered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Holding {
-    /// Nobody waits longer than this.
+    /// No sender waits longer than this.
     pub most_ms: u32,
     pub to: HoldFor,
 }
 
-/// Of a destination that is held.
+/// The state of a destination that is held.
 #[derive(Debug)]
 struct Held {
     client: ClientName,
-    /// When somebody first waited.
+    /// The time at which a sender first waited.
     since: Option<Time>,
-    /// Nobody waits for it any more.
+    /// No sender waits for it any more.
     expired: bool,
 }
 
@@ -67,13 +67,13 @@ struct Theirs {
     to: BTreeMap<Destination, Held>,
 }
 
-/// What this daemon wants to be held, and what all of them hold.
+/// The destinations that this daemon wants to be held, and those that all daemons hold.
 #[derive(Debug)]
 pub(super) struct Holds {
     wanted: Holding,
-    /// What the daemon has last said in this configuration; nothing, at first.
+    /// The destinations that the daemon has last ordered in this configuration; none at first.
     said: HoldFor,
-    /// That has not come back.
+    /// That message has not come back.
     under_way: bool,
     offered: Vec<u8>,
     held: BTreeMap<Process, Theirs>,
@@ -100,7 +100,7 @@ impl Default for Holds {
 }
 
 impl Holds {
-    /// This is what the daemon wants to be held from here on; what is too much of it is left out.
+    /// From here on the daemon wants these destinations to be held; those beyond [`MOST_HELD`] are left out.
     pub fn want(&mut self, mut to: HoldFor, most_ms: u32) {
         if let Some(end) = to.keys().nth(MOST_HELD).copied() {
             to.split_off(&end);
@@ -109,30 +109,30 @@ impl Holds {
         self.wanted = Holding { most_ms, to };
     }
 
-    /// Whether the others are to be told something: one thing after the other, and of what changes back
-    /// meanwhile nothing.
+    /// Whether the others are to be told of a change: one message at a time, and no message for a change that was
+    /// undone meanwhile.
     pub fn is_due(&self) -> bool {
         !self.under_way && self.wanted.to != self.said
     }
 
-    /// What they are told, as a message for this ring.
+    /// The message to the others, for this ring.
     pub fn unsent(&mut self, ring: RingId) -> &[u8] {
         write(&self.wanted, ring, &mut self.offered);
         &self.offered
     }
 
-    /// The engine has taken it, or never will.
+    /// The engine has taken the message, or never will.
     pub fn sent(&mut self, taken: bool) {
         self.said.clone_from(&self.wanted.to);
         self.under_way = taken;
     }
 
-    /// What this daemon has said has its place.
+    /// The message of this daemon has its place.
     pub const fn returned(&mut self) {
         self.under_way = false;
     }
 
-    /// What a daemon says has its place.
+    /// The message of a daemon has its place.
     pub fn apply(&mut self, from: Process, holding: Holding) {
         self.changed = true;
         let mut before = self.held.remove(&from).unwrap_or_default().to;
@@ -152,7 +152,7 @@ impl Holds {
         self.held.insert(from, Theirs { most_ms, to });
     }
 
-    /// Daemons may have gone, or others have come who know of nothing.
+    /// Daemons may have gone, or others have come that know of no hold.
     pub fn begin_anew(&mut self) {
         if !mutants::on(Mutant::G21) {
             self.said.clear();
@@ -164,8 +164,9 @@ impl Holds {
         }
     }
 
-    /// Why a message of this client to these has to wait just now, if so. The time of all who hold one of them runs
-    /// at once. Nobody waits for itself: a client that does not read before it has written would wait for ever.
+    /// The reason for which a message of this client to these destinations has to wait just now, if there is one. The
+    /// times of all daemons that hold one of them run at once. No client waits for itself: a client that does not read
+    /// before it has written would wait for ever.
     pub fn waits(
         &mut self,
         from: (Process, ClientName),
@@ -192,7 +193,7 @@ impl Holds {
         first
     }
 
-    /// All that is held.
+    /// All holds.
     pub fn all(&self) -> impl Iterator<Item = Hold> {
         self.held.iter().flat_map(|(&daemon, theirs)| {
             let all = theirs.to.iter();
@@ -204,7 +205,7 @@ impl Holds {
         })
     }
 
-    /// Whether something else is held than when this was last asked.
+    /// Whether the held destinations have changed since the last call.
     pub const fn take_changed(&mut self) -> bool {
         core::mem::replace(&mut self.changed, false)
     }
@@ -222,7 +223,7 @@ pub(super) fn write(holding: &Holding, ring: RingId, message: &mut Vec<u8>) {
     }
 }
 
-/// Reads all of it: destinations ascend, and clients are the daemon's own.
+/// Reads a whole message: destinations ascend, and clients are the daemon's own.
 pub(super) fn read(from: Process, reader: &mut Reader<'_>) -> Option<Holding> {
     let most_ms = reader.u32()?;
     let count = usize::from(reader.u16()?);

@@ -1,10 +1,10 @@
-//! Large messages of clients, in parts: each message of daemons is small, so that what others send finds its
-//! place between the parts of a large one.
+//! Large messages of clients, in parts: each message of daemons is small, so that the messages of others find their
+//! places between the parts of a large one.
 //!
-//! A large message has its place in the order where its last part has it. All its parts are for one
-//! configuration: what of it was ordered when that ends counts for nobody, and its daemon begins anew in the
-//! next one (membership R4, as for messages that the engine cuts). So every daemon that has been in the
-//! configuration from its start has all parts of whatever is completed in it.
+//! A large message has the place of its last part in the order. All its parts are for one configuration: parts of an
+//! incomplete message that were ordered when the configuration ends count for nobody, and its daemon begins anew in the
+//! next one (membership R4, as for messages that the engine cuts). So every daemon that has been in the configuration
+//! from its start has all parts of each message that is completed in it.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ use super::name::ClientName;
 use crate::contract::{Process, RingId, Service};
 use crate::mutants::{self, Mutant};
 
-/// Parts that are handed to the engine and have not come back, at most: what others send waits behind these.
+/// Parts that are handed to the engine and have not come back, at most: messages of others wait behind these.
 const WINDOW: usize = 16;
 
 /// A large message on its way to the engine.
@@ -25,16 +25,16 @@ const WINDOW: usize = 16;
 struct Large {
     sender: Member,
     service: Service,
-    /// The message without its payload, which is shared with whoever has sent it.
+    /// The message without its payload, which is shared with its sender.
     head: Vec<u8>,
     payload: Bytes,
-    /// So many bytes of both have been handed to the engine.
+    /// The number of bytes of both that have been handed to the engine.
     cut: usize,
-    /// So many have come back.
+    /// The number of those that have come back.
     back: usize,
-    /// What the engine calls the last part that it was handed.
+    /// The engine's counter of the last part that it was handed.
     counter: u64,
-    /// What clients of that name have asked for since.
+    /// The requests of clients of that name since.
     then: Vec<Waiting>,
 }
 
@@ -43,7 +43,7 @@ impl Large {
         self.head.len() + self.payload.len()
     }
 
-    /// Appends so many bytes from `at` on.
+    /// Appends `bytes` bytes from `at` on.
     fn copy(&self, at: usize, bytes: usize, into: &mut Vec<u8>) {
         let end = at + bytes;
         let head = self.head.len();
@@ -56,7 +56,7 @@ impl Large {
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     queue: VecDeque<Large>,
-    /// Bytes of all of them.
+    /// The bytes of all of them.
     bytes: usize,
     part_bytes: usize,
     under_way: usize,
@@ -72,22 +72,22 @@ impl Outgoing {
         }
     }
 
-    /// Bytes of one part, at most.
+    /// The bytes of one part, at most.
     pub const fn part_bytes(&self) -> usize {
         self.part_bytes
     }
 
-    /// Bytes of all of them.
+    /// The bytes of all large messages.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Messages, and the requests behind them, that have not come back.
+    /// The number of messages, and of the requests behind them, that have not come back.
     pub fn waiting(&self) -> usize {
         self.queue.iter().map(|large| 1 + large.then.len()).sum()
     }
 
-    /// Whether one with so large a payload would be taken, if no more than `room` bytes may wait.
+    /// Whether a message with this payload would be taken, if no more than `room` bytes may wait.
     pub fn has_room(&self, payload: usize, room: usize) -> bool {
         self.queue.is_empty() || self.bytes + payload <= room
     }
@@ -107,8 +107,9 @@ impl Outgoing {
         self.queue.push_back(large);
     }
 
-    /// Where requests of clients of that name wait until its large message has its place; none if there is no
-    /// such message. So who comes back under a name comes behind the end of who had it before.
+    /// The queue in which requests of clients of that name wait until the large message of that name has its place;
+    /// `None` if there is no such message. So a client that comes back under a name comes behind the end of its
+    /// predecessor.
     pub fn behind(&mut self, name: ClientName) -> Option<&mut Vec<Waiting>> {
         let mut queue = self.queue.iter_mut().rev();
         let large = queue.find(|large| large.sender.name == name)?;
@@ -149,8 +150,8 @@ impl Outgoing {
         }
     }
 
-    /// A part has come back. Says of a message that has its place now: how many bytes it had, whose it was, and
-    /// what that client has asked for since.
+    /// A part has come back. Returns of a message that has its place now its bytes, its connection, and the requests of
+    /// that client since.
     pub fn returned(&mut self, bytes: usize) -> Option<(usize, Connection, Vec<Waiting>)> {
         self.under_way = self.under_way.saturating_sub(1);
         let first = self.queue.front_mut()?;
@@ -161,8 +162,8 @@ impl Outgoing {
         self.pop()
     }
 
-    /// The first of them, if the others have delivered all of it, and this daemon has not: so far have its parts been
-    /// delivered. Says the same of it.
+    /// Removes the first message, if the others have delivered all of it, and this daemon has not: parts up to counter
+    /// `own` have been delivered. Returns the same of it.
     pub fn ordered_elsewhere(&mut self, own: u64) -> Option<(usize, Connection, Vec<Waiting>)> {
         let first = self.queue.front()?;
         if first.cut < first.len() || first.counter > own || mutants::on(Mutant::G28) {
@@ -186,7 +187,8 @@ impl Outgoing {
         Some((large.len(), large.sender.connection, large.then))
     }
 
-    /// What has not come back whole by now will count for nobody. Says how many parts that were.
+    /// Parts that have come back count for nobody if their message is not whole by now. Returns the number of parts
+    /// that were under way.
     pub fn send_again(&mut self) -> usize {
         for large in &mut self.queue {
             large.back = 0;
@@ -206,7 +208,8 @@ struct Partial {
 }
 
 impl Partial {
-    /// How large it is to be is a peer's word: memory grows with what has come, and never beyond that.
+    /// A peer's word says how large the message is to be: memory grows with the bytes that have come, and never beyond
+    /// that size.
     fn make_room(&mut self, bytes: usize) {
         let (len, capacity) = (self.bytes.len(), self.bytes.capacity());
         if len + bytes > capacity {
@@ -216,14 +219,14 @@ impl Partial {
     }
 }
 
-/// Large messages as they come in: of each daemon one at most.
+/// Incoming large messages: of each daemon one at most.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
     partial: BTreeMap<Process, Partial>,
 }
 
 impl Incoming {
-    /// Takes a part. Says whether it made sense, with the message that it completes.
+    /// Takes a part. Returns the message that it completes, if it does, or an error if the part made no sense.
     pub fn take(&mut self, from: Process, part: &Part) -> Result<Option<Bytes>, ()> {
         let partial = self.partial.entry(from).or_insert_with(|| Partial {
             total: part.total,

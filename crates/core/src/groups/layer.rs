@@ -1,4 +1,4 @@
-//! The state machine over an engine: who drives the engine drives this.
+//! The state machine over an engine: the driver of the engine drives this as well.
 
 use super::event::ClientEvent;
 use super::limits::Limits;
@@ -36,7 +36,7 @@ impl<E: Engine> Daemon<E> {
         &self.engine
     }
 
-    /// What is known of groups.
+    /// The state of the groups.
     pub const fn groups(&self) -> &Groups {
         &self.groups
     }
@@ -90,8 +90,8 @@ impl<E: Engine> Daemon<E> {
         self.engine.reading()
     }
 
-    /// When to hand in [`Input::Timer`] next, and what for: at once, when deliveries have given the layer
-    /// something to send.
+    /// The time at which to hand in [`Input::Timer`] next, and its purpose: at once, when deliveries have given the
+    /// layer something to send.
     pub fn next_timer(&self) -> Option<(Time, TimerReason)> {
         let mine = self.due.then_some((self.now, TimerReason::Other("groups")));
         [self.engine.next_timer(), mine].into_iter().flatten().min()
@@ -116,7 +116,7 @@ impl<E: Engine> Daemon<E> {
         status
     }
 
-    /// Submits what is due. What finds no room is tried again with the next input: room comes of tokens.
+    /// Submits what is due. A message that finds no room is tried again with the next input: room comes of tokens.
     fn submit(&mut self) {
         self.due = false;
         while let Some((service, bytes)) = self.groups.to_submit() {

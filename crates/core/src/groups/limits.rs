@@ -1,11 +1,11 @@
-//! How much is kept for clients, and what they are told when it is too much.
+//! The limits of what is kept for clients, and the errors beyond them.
 
 use core::fmt;
 use core::net::IpAddr;
 
 use super::message::PIECE_BYTES;
 
-/// How much is kept for clients. Each daemon has its own.
+/// The limits of what is kept for clients. Each daemon has its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Clients of this daemon.
@@ -19,11 +19,11 @@ pub struct Limits {
     /// Bytes of a client's requests that have not come back in the order. One larger request fits
     /// when there is no other.
     pub backlog_bytes: usize,
-    /// Bytes of the application in one message. Messages that are larger than `backlog_bytes` are sent in parts;
-    /// so many bytes of these wait for all clients together, or one message.
+    /// Bytes of the application in one message. Messages that are larger than `backlog_bytes` are sent in parts; this
+    /// number of their bytes waits for all clients together, or one message.
     pub payload_bytes: usize,
-    /// Requests of all clients handed to the engine that have not come back: so many are handed over a
-    /// second time when the configuration changes.
+    /// Requests of all clients handed to the engine that have not come back, at most: these are handed over a second
+    /// time when the configuration changes.
     pub window: usize,
     /// Bytes of each message in which daemons tell each other what they know, and of each part of a large
     /// message, but for the last: at most [`PIECE_BYTES`], and at least 1.
@@ -45,23 +45,23 @@ impl Default for Limits {
     }
 }
 
-/// Who has clients: what they take, they take together.
+/// An owner of clients: its clients share limits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Owner {
     /// A user of this host.
     User(u32),
-    /// Somebody at this address.
+    /// The clients from this address.
     Address(IpAddr),
 }
 
-/// Why a request of a client was not taken. Nothing of it was kept.
+/// The reason for which a request of a client was not taken. Nothing of the request was kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestError {
     /// There is no such connection.
     NotConnected,
     /// Another client of this daemon has that name.
     NotUnique,
-    /// Too much of this client's is on its way: ask again later.
+    /// Too much of this client is on its way: ask again later.
     Full,
     /// The daemon has as many clients, or its clients, those of this owner or this one are in as many groups, as they may.
     TooMany,

@@ -1,4 +1,4 @@
-//! The state machine: which configuration the daemons are in, and whether they know of each other's groups.
+//! The state machine: the configuration of the daemons, and whether they know of each other's groups.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -21,27 +21,27 @@ use super::state;
 use crate::contract::{Configuration, ConfigurationKind, Delivery, Message, Process, RingId};
 use crate::mutants::{self, Mutant};
 
-/// Where a daemon stands.
+/// The state of a daemon.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// It has not been in any configuration.
     Idle,
     /// All daemons of the configuration know of the same groups.
     Operational,
-    /// So they did, and the configuration is ending; this one follows.
+    /// They did, and the configuration is ending; this one follows.
     Transitional(RingId),
-    /// They tell each other.
+    /// The daemons tell each other of their groups.
     Gathering,
-    /// So they do, and the configuration is ending.
+    /// They do, and the configuration is ending.
     Interrupted {
-        /// What follows.
+        /// The configuration that follows.
         next: RingId,
-        /// Who goes there with this daemon.
+        /// The daemons that go there with this one.
         stay: BTreeSet<Process>,
     },
 }
 
-/// What the local members of a group were told last.
+/// The last view that the local members of a group were told.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Local {
     pub view: ViewId,
@@ -57,11 +57,11 @@ pub struct Groups {
     /// The regular configuration, or the one that is ending.
     pub(super) ring: Option<RingId>,
     members: BTreeSet<Process>,
-    /// What all daemons in these parts know. One part, unless daemons gather.
+    /// The knowledge of all daemons in these parts. One part, unless daemons gather.
     pub(super) parts: Vec<Part>,
     /// Views since the last configuration.
     pub(super) issued: u64,
-    /// The engine goes from one regular configuration to the next.
+    /// The engine goes from one regular configuration to the next without a transitional one.
     pub(super) silent: bool,
     pub(super) exclusion: Exclusion,
     gather: Gather,
@@ -76,7 +76,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Of the daemon that is this process.
+    /// The groups of the daemon that is this process.
     pub fn new(me: Process, limits: Limits) -> Self {
         Self {
             me,
@@ -104,7 +104,7 @@ impl Groups {
         self.me
     }
 
-    /// Where this daemon stands.
+    /// The state of this daemon.
     pub const fn phase(&self) -> &Phase {
         &self.phase
     }
@@ -157,7 +157,7 @@ impl Groups {
         }
     }
 
-    /// Only these go on together: who shares a group with others is told.
+    /// Only these daemons go on together: members that share a group with others are told.
     fn split(&mut self, old: RingId, next: RingId, stay: &BTreeSet<Process>) {
         self.phase = Phase::Transitional(next);
         self.issued = 0;
@@ -214,8 +214,8 @@ impl Groups {
         }
     }
 
-    /// The exchange was cut off. If what this daemon's set knows was told, then all those who were told
-    /// the same are one set now.
+    /// The exchange was cut off. If the knowledge of this daemon's set was told, then all daemons that were told the
+    /// same are one set now.
     fn keep_what_was_told(&mut self) {
         let mut gather = core::mem::take(&mut self.gather);
         if gather.has(self.me) || mutants::on(Mutant::G13) {
@@ -226,8 +226,8 @@ impl Groups {
         }
     }
 
-    /// The engine does not say who comes along: each tells what it knows. Who came with whom is known
-    /// by the configuration they had, if they had one group state in it and have got all of it (`together`).
+    /// The engine does not say which daemons come along: each tells its own knowledge. Daemons that came together are
+    /// known by the configuration they had, if they had one group state in it and have got all of it (`together`).
     fn go_alone(
         &mut self,
         (old, new): (RingId, RingId),
@@ -248,7 +248,7 @@ impl Groups {
         }
     }
 
-    /// Begins to tell what this daemon's set knows; one speaks for all of them.
+    /// Begins to tell the knowledge of this daemon's set; one daemon speaks for all of them.
     fn gather(&mut self, ring: RingId) {
         self.phase = Phase::Gathering;
         self.counters.exchanges += 1;
@@ -300,8 +300,8 @@ impl Groups {
         }
     }
 
-    /// What was sent for an earlier configuration counts for nobody: its sender sends it again once
-    /// all know of the same groups.
+    /// A request that was sent for an earlier configuration counts for nobody: its sender sends it again once all know
+    /// of the same groups.
     pub(super) fn has_its_place(&mut self, from: Process, current: bool) -> bool {
         let counts = self.counts(current);
         if counts && from == self.me {
@@ -310,7 +310,7 @@ impl Groups {
         counts
     }
 
-    /// What a daemon said for an earlier configuration it says again, if that is still so.
+    /// A hold for an earlier configuration does not count: its daemon says it again, if it still wants it.
     fn on_holding(&mut self, from: Process, current: bool, holding: Holding) {
         if !self.counts(current) && !mutants::on(Mutant::G20) {
             return;
@@ -321,7 +321,7 @@ impl Groups {
         self.holds.apply(from, holding);
     }
 
-    /// Whether what a client asked for is ordered in time.
+    /// Whether a request of a client is ordered in time.
     fn counts(&mut self, current: bool) -> bool {
         let ready = matches!(self.phase, Phase::Operational | Phase::Transitional(_));
         let counts = current && ready || mutants::on(Mutant::M34);
@@ -329,7 +329,7 @@ impl Groups {
         counts
     }
 
-    /// The last part of a large message is where that has its place.
+    /// A large message has the place of its last part.
     fn on_part(&mut self, from: Process, current: bool, part: &LargePart) {
         if !self.counts(current) {
             return;

@@ -1,4 +1,4 @@
-//! The messages between daemons. Decoding is total: whatever the bytes, there is an answer.
+//! The messages between daemons. Decoding is total: there is an answer for all bytes.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -22,7 +22,7 @@ pub const MOST_DESTINATIONS: usize = 100;
 pub const OVERHEAD_BYTES: usize =
     2 + 18 + 8 + 11 + 1 + 1 + 8 + 2 + 1 + MOST_DESTINATIONS * (1 + 1 + 31);
 
-/// The most bytes of a piece of what is told of groups.
+/// The most bytes of a piece of a daemon's knowledge of groups.
 pub const PIECE_BYTES: usize = 16 << 10;
 
 /// The most bytes of a part of a large message.
@@ -42,17 +42,17 @@ const STATE: u8 = 5;
 const PART: u8 = 6;
 pub(super) const HOLD: u8 = 7;
 
-/// What a daemon orders for a client.
+/// A request that a daemon orders for a client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Request {
-    /// And whether its sender does without it.
+    /// A message, and whether its sender does without it.
     Data(Received, bool),
     Join(Member, GroupName),
     Leave(Member, GroupName),
     Disconnect(Member),
 }
 
-/// A piece of what the sender's set of daemons knows of groups.
+/// A piece of the knowledge of the sender's set of daemons of groups.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Piece {
     pub index: u32,
@@ -79,14 +79,14 @@ pub(super) enum Told {
     Holding(Holding),
 }
 
-/// What a message says, and the configuration that it was sent for.
+/// The content of a message, and the configuration that it was sent for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Stamped {
     pub ring: RingId,
     pub told: Told,
 }
 
-/// Where in a message the ring is that it is for.
+/// The place in a message of the ring that it is for.
 pub(super) const RING: core::ops::Range<usize> = 2..20;
 
 impl Request {
@@ -160,7 +160,7 @@ pub(super) fn part(ring: RingId, offset: usize, total: usize, message: &mut Vec<
     message.extend((total as u32).to_le_bytes());
 }
 
-/// What is to be told of groups, as messages of so many bytes at most: all but the last may come in any
+/// The knowledge of groups as messages, with `most` bytes of it in each at most: all but the last may come in any
 /// order.
 pub(super) fn pieces(ring: RingId, state: &[u8], most: usize) -> Vec<Vec<u8>> {
     let chunks: Vec<&[u8]> = state.chunks(most).collect();

@@ -6,9 +6,9 @@
 //! same place, and every member gets the same *view* there, without the daemons having to agree on
 //! anything.
 //!
-//! When the network splits, each side goes on with the members it has. When sides meet, they know of
-//! different groups, and tell each other: for each set of daemons that came together one speaks, and when
-//! all have been heard, all have the same copy again.
+//! When the network splits, each side goes on with its members. When sides meet, they know of different groups, and
+//! tell each other: for each set of daemons that came together one speaks, and when all sets have been heard, all
+//! daemons have the same copy again.
 //!
 //! # States
 //!
@@ -25,32 +25,32 @@
 //!                                +---------> views of Operational, then Transitional
 //! ```
 //!
-//! What clients ask for waits while daemons are not operational. What was handed to the engine earlier and
-//! finds its place only in a later configuration counts for nobody: each request is stamped with the
-//! configuration it was sent for, and its daemon sends it again. So nothing of clients is ordered
-//! during an exchange that would have to be kept and argued about when that is cut off.
+//! Requests of clients wait while daemons are not operational. A request that was handed to the engine earlier and
+//! finds its place only in a later configuration counts for nobody: each request is stamped with the configuration it
+//! was sent for, and its daemon sends it again. So no request is ordered during an exchange, where it would have to be
+//! kept and argued about when the exchange is cut off.
 //!
 //! # What this does not do
 //!
-//! It opens no sockets and has no opinion on slow clients: whoever drives it disconnects them, has them
-//! miss something ([`Groups::restart`]), or those who send to their groups wait ([`Groups::hold`]). Views are no primary component: each side of a split has its own. Over engines that go from one regular
-//! configuration to the next without a transitional one there are no transitional signals, and every
-//! daemon tells what it knows at each change.
+//! It opens no sockets and has no opinion on slow clients: its driver disconnects them, has them miss something
+//! ([`Groups::restart`]), or has senders to their groups wait ([`Groups::hold`]). Views are no primary component: each
+//! side of a split has its own. Over engines that go from one regular configuration to the next without a transitional
+//! one there are no transitional signals, and every daemon tells its knowledge at each change.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `machine` | [`Groups`]: the states |
-//! | `requests` | what clients ask for |
-//! | `offer` | what the engine is offered |
-//! | `changes` | what is ordered: messages, joins, leaves, disconnects; views |
-//! | `part` | what daemons know, by who came together, and what it becomes in the end |
-//! | `gather` | collecting what daemons tell each other |
+//! | `requests` | the requests of clients |
+//! | `offer` | the messages that the engine is offered |
+//! | `changes` | the ordered changes: messages, joins, leaves, disconnects; views |
+//! | `part` | the knowledge of daemons, by those that came together, and its merge |
+//! | `gather` | collecting the knowledge that daemons tell each other |
 //! | `large` | messages that are sent in parts |
 //! | `exclusion` | daemons that are in no view, over engines with primary views alone |
 //! | `hold` | senders that wait for a client that reads too slowly |
-//! | `clients`, `limits` | clients of this daemon, their requests; also of those that go, or come back |
+//! | `clients`, `limits` | clients of this daemon, their requests; also of clients that go, or come back |
 //! | `layer` | [`Daemon`]: the state machine over an engine |
-//! | `name`, `event` | names; what clients are told |
+//! | `name`, `event` | names; the events of clients |
 //! | `message`, `state`, `bytes` | the messages between daemons |
 
 pub(crate) mod bytes;

@@ -1,4 +1,4 @@
-//! Names of groups, clients and daemons, and how a client writes them.
+//! Names of groups, clients and daemons, and their text form for clients.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -19,20 +19,20 @@ pub struct Name<const MOST: usize> {
 /// Names a group.
 pub type GroupName = Name<31>;
 
-/// What a client calls itself: unique among the clients of its daemon.
+/// The name that a client gives itself: unique among the clients of its daemon.
 pub type ClientName = Name<10>;
 
 /// Names a daemon, in `#client#daemon`.
 pub type DaemonName = Name<19>;
 
-/// Why a text is no name.
+/// The reason for which a text is no name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NameError {
     /// No characters at all.
     Empty,
     /// More characters than such a name may have.
     TooLong {
-        /// How many it may have.
+        /// The most characters that it may have.
         limit: usize,
     },
     /// A character that is not one of `$` to `~`.
@@ -114,7 +114,7 @@ impl<const MOST: usize> fmt::Debug for Name<MOST> {
     }
 }
 
-/// Where a message goes.
+/// The destination of a message.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Destination {
     /// To the members of a group.
@@ -133,13 +133,13 @@ impl Directory {
         Self(names.into_iter().collect())
     }
 
-    /// What a daemon is called.
+    /// The name of a daemon.
     pub fn daemon(&self, node: NodeId) -> String {
         let listed = self.0.get(&node);
         listed.map_or_else(|| node.to_string(), ToString::to_string)
     }
 
-    /// Which daemon is called so.
+    /// The daemon with this name.
     pub fn node(&self, name: &str) -> Option<NodeId> {
         let mut listed = self.0.iter();
         if let Some((node, _)) = listed.find(|(_, listed)| listed.as_str() == name) {

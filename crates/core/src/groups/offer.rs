@@ -1,17 +1,17 @@
-//! What is handed to the engine, and the events that are taken.
+//! The messages that the engine is offered, and the events that are taken.
 
 use super::event::ClientEvent;
 use super::machine::{Groups, Phase};
 use crate::contract::{RingId, Service};
 use crate::mutants::{self, Mutant};
 
-/// What the engine is offered next.
+/// The next message for the engine.
 enum Offer {
-    /// What this daemon's set knows of groups.
+    /// A piece of the knowledge of this daemon's set of groups.
     Piece,
-    /// What it holds, ahead of what its clients ask for: their messages may be what is too much.
+    /// The holds of this daemon, ahead of the requests of its clients: their messages may be the reason.
     Holding(RingId),
-    /// What clients ask for, if there is anything.
+    /// A request of a client, if there is any.
     Request(RingId),
 }
 
@@ -21,12 +21,12 @@ impl Groups {
         self.clients.waiting()
     }
 
-    /// From now on so many clients may be connected; who is there stays.
+    /// From now on `clients` clients may be connected; clients beyond that number stay.
     pub const fn limit_clients(&mut self, clients: usize) {
         self.clients.limits.clients = clients;
     }
 
-    /// Nothing while this daemon is excluded: it would come too late for the view that it is for.
+    /// Offers nothing while this daemon is excluded: a message would come too late for the view that it is for.
     fn offer(&self) -> Option<Offer> {
         if self.exclusion.out {
             return None;
@@ -50,8 +50,8 @@ impl Groups {
         }
     }
 
-    /// What to submit to the engine next; ask again after [`Self::submitted`]. What the engine has no
-    /// room for is asked for later.
+    /// The message to submit to the engine next; ask again after [`Self::submitted`]. A message for which the engine
+    /// has no room is returned again later.
     pub fn to_submit(&mut self) -> Option<(Service, &[u8])> {
         match self.offer()? {
             Offer::Piece => {
@@ -69,7 +69,7 @@ impl Groups {
         }
     }
 
-    /// The engine has taken it, and counts it so ([`MessageId::counter`](crate::contract::MessageId)).
+    /// The engine has taken the message, with this counter ([`MessageId::counter`](crate::contract::MessageId)).
     pub fn submitted(&mut self, counter: u64) {
         match self.offer() {
             Some(Offer::Piece) => drop(self.telling.pop_front()),
@@ -79,7 +79,7 @@ impl Groups {
         }
     }
 
-    /// The engine will never take it.
+    /// The engine will never take the message.
     pub fn refused(&mut self) {
         self.counters.refused += 1;
         match self.offer() {
@@ -98,7 +98,7 @@ impl Groups {
         self.events.pop_front()
     }
 
-    /// Whether [`Self::poll_event`] has one.
+    /// Whether [`Self::poll_event`] has an event.
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What daemons know of groups, by who came together.
+//! The knowledge of daemons of groups, by the daemons that came together.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -8,13 +8,13 @@ use super::name::GroupName;
 use crate::contract::{Process, RingId};
 use crate::mutants::{self, Mutant};
 
-/// Names those daemons that have shared everything up to here: their clients have had the same views
-/// and the same messages.
+/// Names a set of daemons that have shared everything up to here: their clients have had the same views and the same
+/// messages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Origin {
     pub old: RingId,
     pub new: RingId,
-    /// One of several that came from `old` to `new` without sharing everything before.
+    /// Tells apart several sets that came from `old` to `new` without sharing everything before.
     pub first: Process,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Origin {
 pub(super) struct Group {
     /// Daemons with members of it have gone, and there has been no view without them yet.
     pub changed: bool,
-    /// Other daemons had members of it in the last view, and tell of them themselves.
+    /// Other daemons had members of it in the last view, and tell of these members themselves.
     pub shared: bool,
     /// Never empty.
     pub members: BTreeSet<Member>,
@@ -38,7 +38,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Of a daemon that has just started.
+    /// The part of a daemon that has just started.
     pub fn first(ring: RingId, me: Process) -> Self {
         Self {
             origin: Origin {
@@ -51,7 +51,7 @@ impl Part {
         }
     }
 
-    /// Some daemons have gone: so have their clients.
+    /// Some daemons have gone, and their clients with them.
     pub fn keep(&mut self, stays: impl Fn(Process) -> bool) {
         self.daemons.retain(|daemon| stays(*daemon));
         self.groups.retain(|_, group| {
@@ -62,7 +62,7 @@ impl Part {
         });
     }
 
-    /// Others go on too, but what they know they tell themselves.
+    /// Other daemons go on too, but tell their knowledge themselves.
     pub fn keep_only(&mut self, me: Process) {
         self.daemons.retain(|daemon| *daemon == me);
         self.groups.retain(|_, group| {
@@ -73,14 +73,14 @@ impl Part {
         });
     }
 
-    /// Those who told of themselves may be gone before anybody has heard them: there is a view in any case.
+    /// Daemons that tell of themselves may be gone before anybody has heard them: there is a view in any case.
     pub fn part_from_others(&mut self) {
         for group in self.groups.values_mut() {
             group.changed |= group.shared && !mutants::on(Mutant::G32);
         }
     }
 
-    /// Those who stay go from one ring to the next together; `None` when nobody stays.
+    /// The daemons that stay go from one ring to the next together; `None` when none stays.
     pub fn moved(
         mut self,
         (old, new): (RingId, RingId),
@@ -99,18 +99,18 @@ pub(super) fn daemons(parts: &[Part]) -> BTreeSet<Process> {
     all.copied().collect()
 }
 
-/// A group's members by who came together.
+/// A group's members, by the daemons that came together.
 pub(super) type Sets = BTreeMap<Origin, Vec<Member>>;
 
-/// What several parts become.
+/// The result of a merge of several parts.
 #[derive(Debug)]
 pub(super) struct Merged {
     pub part: Part,
-    /// The groups whose members get a view, and by who came together.
+    /// The groups whose members get a view, with their members by the daemons that came together.
     pub changed: Vec<(GroupName, Sets)>,
 }
 
-/// All that these parts know, for the daemons of a ring that all know it.
+/// Merges the knowledge of these parts, for the daemons of a ring that all know it.
 pub(super) fn merge(ring: RingId, me: Process, parts: &[Part]) -> Merged {
     let mut groups: BTreeMap<GroupName, (bool, Sets)> = BTreeMap::new();
     for part in parts {

@@ -1,4 +1,4 @@
-//! What clients ask for.
+//! The requests of clients.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ impl Groups {
         self.connect_of(None, name)
     }
 
-    /// The same for a client of an owner, if what all of that owner's take together is bounded.
+    /// The same for a client of an owner, whose clients share limits.
     pub fn connect_of(
         &mut self,
         owner: Option<Owner>,
@@ -58,10 +58,10 @@ impl Groups {
         self.clients.disconnect(connection);
     }
 
-    /// The client has to miss something, and counts as having disconnected and joined its groups again; its
-    /// requests are of the new connection from here on. Events for the earlier connection are what it misses:
-    /// they end where its disconnect is ordered, and only then [`Self::member`] does not know it any more.
-    /// `None` if there is no such connection, or if that has not happened since the last time.
+    /// The client has to miss events, and counts as having disconnected and joined its groups again; its requests
+    /// belong to the new connection from here on. It misses the events for the earlier connection: they end where its
+    /// disconnect is ordered, and until then [`Self::member`] still knows that connection. `None` if there is no such
+    /// connection, or if the disconnect of the last time has not been ordered yet.
     pub fn restart(&mut self, connection: Connection) -> Option<Connection> {
         self.routes.clear();
         let next = self.clients.restart(connection)?;
@@ -79,9 +79,9 @@ impl Groups {
         self.clients.wants(connection, group)
     }
 
-    /// Whether a request of the client with a payload of so many bytes would be taken, and not refused as
-    /// [`RequestError::Full`]. A large message for which there is no room now comes before those of others that
-    /// were asked for later.
+    /// Whether a request of the client with a payload of `payload` bytes would be taken, and not refused as
+    /// [`RequestError::Full`]. A large message for which there is no room now comes before those of others that were
+    /// asked for later.
     pub fn has_room(
         &mut self,
         connection: Connection,
@@ -118,37 +118,37 @@ impl Groups {
         self.clients.ask(sender, ordered, &request)
     }
 
-    /// Messages to these destinations are to wait at all daemons, for clients of this one that read too slowly,
-    /// and nobody longer than so many milliseconds. It takes the place of what was said before; nothing is held
-    /// where the map is empty. Of more than [`MOST_HELD`](super::MOST_HELD) destinations the last are left out, and
-    /// times are at most [`MOST_HOLD_MS`](super::MOST_HOLD_MS).
+    /// Messages to these destinations are to wait at all daemons, for clients of this one that read too slowly, and no
+    /// sender longer than `most_ms` milliseconds. A call takes the place of the one before; an empty map holds nothing.
+    /// Of more than [`MOST_HELD`](super::MOST_HELD) destinations the last are left out, and times are at most
+    /// [`MOST_HOLD_MS`](super::MOST_HOLD_MS).
     pub fn hold(&mut self, to: HoldFor, most_ms: u32) {
         self.holds.want(to, most_ms);
     }
 
-    /// Why a message to these destinations is to wait, as far as its place in the order goes; who asks keeps the
-    /// message and asks again later. Time is counted from the first question about a destination on: it only
-    /// bounds how long anybody waits. Nobody waits for itself.
+    /// The reason for which a message to these destinations is to wait, as far as its place in the order goes; the
+    /// caller keeps the message and asks again later. Time counts from the first question about a destination on: it
+    /// only bounds how long a sender waits. No client waits for itself.
     pub fn waits(&mut self, connection: Connection, to: &[Destination], now: Time) -> Option<Hold> {
         let name = self.clients.member(connection).ok()?.name;
         self.holds.waits((self.me, name), to, now)
     }
 
-    /// All that is held, by the daemons that want it.
+    /// All holds, by the daemons that want them.
     pub fn holds(&self) -> impl Iterator<Item = Hold> {
         self.holds.all()
     }
 
-    /// Whether something else is held than when this was last asked: who waits may ask again.
+    /// Whether the held destinations have changed since the last call: waiting senders may ask again.
     pub const fn holds_changed(&mut self) -> bool {
         self.holds.take_changed()
     }
 
-    /// All groups that this daemon knows of, and how many members each has.
+    /// All groups that this daemon knows of, and the number of members of each.
     pub fn list_groups(&self) -> BTreeMap<GroupName, usize> {
         let count = |(name, group): (&GroupName, &Group)| (*name, group.members.len());
         if let [part] = &self.parts[..] {
-            // Most often: it is in order, and so need not be sorted.
+            // Most often there is one part: it is in order, and so need not be sorted.
             return part.groups.iter().map(count).collect();
         }
         let mut groups = BTreeMap::new();
@@ -158,7 +158,7 @@ impl Groups {
         groups
     }
 
-    /// How many groups [`Self::list_groups`] lists.
+    /// The number of groups that [`Self::list_groups`] lists.
     pub fn count_groups(&self) -> usize {
         if let [part] = &self.parts[..] {
             return part.groups.len();
@@ -179,18 +179,18 @@ impl Groups {
 /// A message that a client sends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Send {
-    /// Which guarantee it asks for.
+    /// The guarantee it asks for.
     pub service: Service,
-    /// Its sender does not want it back.
+    /// The sender does not want the message back.
     pub self_discard: bool,
     /// The application's number for this kind of message.
     pub kind: u16,
-    /// Its sender writes numbers with the most significant byte first; receivers are told.
+    /// The sender writes numbers with the most significant byte first; receivers are told.
     pub big_endian: bool,
-    /// Its number among the messages of this daemon's clients, if somebody keeps count, as a trace does:
-    /// then receivers are told.
+    /// Its number among the messages of this daemon's clients, if somebody keeps count, as a trace does: then receivers
+    /// are told.
     pub number: Option<u64>,
-    /// Where it goes.
+    /// The destinations.
     pub to: Vec<Destination>,
     /// The application's bytes.
     pub payload: Bytes,

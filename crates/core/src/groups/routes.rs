@@ -1,5 +1,5 @@
-//! Where messages go whose head is that of an earlier one, as most are: what such a head says need not be read
-//! again, nor looked up who of this daemon's clients gets them.
+//! Routes of messages whose head repeats an earlier one, as most do: such a head need not be read again, and the
+//! receivers among this daemon's clients need not be looked up.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -11,25 +11,25 @@ use super::message::{RING, Request, Told, parse, ring_of_data};
 use crate::contract::Process;
 use crate::mutants::{self, Mutant};
 
-/// Heads that are known at once. A sender's newest is known, unless another one has its place.
+/// The most heads that are known at once. A sender's newest head is known, unless another one has its place.
 const SLOTS: usize = 64;
 
-/// Before a message's number, if it has one: the connection of its sender, the length of the sender's name and, behind
-/// that, service and flags.
+/// The bytes before a message's number, if it has one, apart from the sender's name: the connection of its sender, the
+/// length of the sender's name and, behind that, service and flags.
 const NUMBER_BEHIND_NAME: usize = 8 + 1 + 1 + 1;
 
 /// A longer head is not worth its memory.
 const MOST_BYTES: usize = 1024;
 
-/// All messages of a daemon that have this head.
+/// The route of all messages of a daemon that have this head.
 #[derive(Debug)]
 struct Route {
     from: Process,
-    /// Without the ring that the message is for.
+    /// The head without the ring that the message is for.
     head: Vec<u8>,
-    /// Where in it the number is that each message has for itself, if they have one.
+    /// The place in it of the number that each message has for itself, if they have one.
     number_at: Option<usize>,
-    /// Without a payload.
+    /// The message without a payload.
     received: Received,
     /// The clients of this daemon that get it, ascending.
     to: Arc<[Connection]>,
@@ -47,15 +47,15 @@ impl Route {
     }
 }
 
-/// See the module. They hold until somebody comes or goes.
+/// The known routes: see the module. They hold until a client or a daemon comes or goes.
 #[derive(Default, Debug)]
 pub(super) struct Routes {
-    /// Empty while none is known.
+    /// Empty while no route is known.
     slots: Vec<Option<Route>>,
 }
 
 impl Routes {
-    /// The message that these bytes are, and who gets it.
+    /// The message that these bytes are, and its receivers.
     pub fn find(&self, from: Process, message: &Bytes) -> Option<(Arc<[Connection]>, Received)> {
         let rest = message.get(RING.end..)?;
         let route = self.slots.get(slot(from, rest)?)?.as_ref()?;
@@ -70,7 +70,7 @@ impl Routes {
         Some((Arc::clone(&route.to), received))
     }
 
-    /// From now on the head of this message is known.
+    /// Keeps the head of this message from now on.
     pub fn keep(
         &mut self,
         from: Process,
@@ -102,7 +102,7 @@ impl Routes {
         });
     }
 
-    /// Somebody has come or gone.
+    /// A client or a daemon has come or gone.
     pub fn clear(&mut self) {
         if !mutants::on(Mutant::G22) {
             self.slots.clear();
@@ -123,7 +123,7 @@ fn slot(from: Process, message: &[u8]) -> Option<usize> {
 }
 
 impl Groups {
-    /// Takes a message whose head is known; whether it is one.
+    /// Takes a message whose head is known; returns whether it is one.
     pub(super) fn on_known(&mut self, from: Process, message: &Bytes) -> bool {
         let Some(ring) = ring_of_data(message) else {
             return false;
@@ -141,7 +141,7 @@ impl Groups {
         true
     }
 
-    /// Whether one who does not know the head comes to the same.
+    /// Whether reading the head anew gives the same message and receivers.
     fn is_so(&self, from: Process, message: &Bytes, to: &[Connection], data: &Received) -> bool {
         match parse(from, message).map(|stamped| stamped.told) {
             Some(Told::Request(Request::Data(read, discard))) => {
@@ -151,7 +151,7 @@ impl Groups {
         }
     }
 
-    /// A message whose head is known from now on.
+    /// Takes a message whose head is known from now on.
     pub(super) fn on_unknown(
         &mut self,
         from: Process,

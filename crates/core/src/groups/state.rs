@@ -1,4 +1,4 @@
-//! What a set of daemons tells the others of its groups, as bytes.
+//! The knowledge of a set of daemons of its groups, as bytes for the others.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;

@@ -1,5 +1,6 @@
-//! What is written is read, and nothing else is. The states are in `states`, clients that are made to skip in
-//! `restart`, daemons that are in no view in `exclusion`, what others may send in `hostile`, over daemons in `cluster`.
+//! The bytes of the layer: written bytes are read back, and no others are read. The states are in `states`, clients
+//! that are made to skip in `restart`, daemons that are in no view in `exclusion`, bytes of other daemons in `hostile`,
+//! over daemons in `cluster`.
 
 mod cluster;
 mod exclusion;

@@ -1,4 +1,4 @@
-//! From frames back to messages.
+//! Messages from frames.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -7,8 +7,8 @@ use bytes::Bytes;
 use crate::contract::NodeId;
 use crate::wire::{Frame, FrameCursor, Record, RecordKind, Records};
 
-/// The largest message of any node, in bytes. What others submit is bounded by what they are configured with, and not by what this node is:
-/// what was ordered is delivered by everybody.
+/// The largest message of any node, in bytes. The configuration of its sender bounds a message, not that of this node:
+/// all members deliver every ordered message.
 pub const MOST_MESSAGE_BYTES: usize = 1 << 30;
 
 /// Puts the messages of delivered frames together again: one frame at a time, its messages one by
@@ -43,13 +43,13 @@ pub struct Unpacked {
     pub counter: u64,
     /// Its index among the messages of its frame.
     pub index: u16,
-    /// It asked for reliable service and travelled as fifo.
+    /// The message asked for reliable service and travelled as fifo.
     pub reliable: bool,
     /// The bytes.
     pub payload: Bytes,
 }
 
-/// Why a record could not become (part of) a message: its sender breaks the rules.
+/// The reason for which a record could not become (part of) a message: its sender breaks the rules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InboxError {
     /// A part without the parts before it.
@@ -80,7 +80,8 @@ impl Inbox {
         });
     }
 
-    /// Forgets parts of messages of those senders of whom this is not so: the rest of them does not come.
+    /// Forgets the parts of messages of all senders for which `keeps` is false: the rest of those messages does not
+    /// come.
     pub fn retain(&mut self, keeps: impl Fn(NodeId) -> bool) {
         self.partial.retain(|sender, _| keeps(*sender));
     }

@@ -1,4 +1,4 @@
-//! From messages to frames.
+//! Frames from messages.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -14,15 +14,15 @@ use crate::wire::{
 /// Room for the counter at the start of a frame.
 const COUNTER_BYTES: usize = 10;
 
-/// What a waiting frame costs beside its bytes: its place in the queue, which doubles as it grows.
-/// Counted, so that many tiny frames (services in turns) cannot outgrow the bound.
+/// The cost of a waiting frame beside its bytes: its place in the queue, which doubles as it grows. It counts, so that
+/// many tiny frames (services in turns) cannot outgrow the bound.
 const FRAME_COST: usize = 100;
 
 /// Frames are written into chunks of this size, so that a frame costs no allocation of its own.
 const CHUNK_BYTES: usize = 32_768;
 
-/// Says which byte comes before a frame, from the service that its messages asked for, and whether the last of them goes on
-/// in the next frame.
+/// Gives the byte before a frame, from the service that its messages asked for, and from whether the last of them goes
+/// on in the next frame.
 pub type Lead = fn(Service, bool) -> u8;
 
 /// Submitted messages, packed into frames, waiting for an engine. Bounded in bytes.
@@ -33,7 +33,7 @@ pub struct Outbox {
     backlog_bytes: usize,
     /// Small messages share frames.
     shares: bool,
-    /// What comes before each frame.
+    /// The function that gives the byte before each frame, if there is one.
     lead: Option<Lead>,
     queued_bytes: usize,
     next_counter: u64,
@@ -114,7 +114,7 @@ impl Outbox {
         self.message_bytes.min(parts)
     }
 
-    /// Takes a message; answers with its counter.
+    /// Takes a message; returns its counter.
     pub fn push(&mut self, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {
         let limit = self.limit();
         if payload.len() > limit {
@@ -139,7 +139,7 @@ impl Outbox {
         Some(OutFrame { service, frame })
     }
 
-    /// The oldest frame, and the same with the byte before it.
+    /// The oldest frame, and its bytes with the byte before it.
     pub fn take_led(&mut self) -> Option<(Frame, Bytes)> {
         let (Ready { bytes, .. }, frame) = self.take_ready()?;
         Some((frame, bytes))
@@ -156,7 +156,7 @@ impl Outbox {
         let (start, end) = (frame.start(), frame.end());
         self.next_to_leave = end.counter;
         if end.counter != start.counter {
-            // What left before belongs to messages that have left whole now.
+            // The frames that left before belong to messages that have left whole now.
             self.unfinished.clear();
         }
         if end.fragment != 0 && self.lead.is_none() {
@@ -185,8 +185,9 @@ impl Outbox {
         }
     }
 
-    /// Takes back frames that have left, which are the last that did, oldest first: they leave again. Of
-    /// the first, messages up to `delivered` stay away, where they are whole in it.
+    /// Takes back frames, oldest first, which are the last that have left: they leave again. If the oldest ends with
+    /// the first part of a message, and all messages that end in it are among those up to `delivered`, only that part
+    /// leaves again.
     pub fn take_back(&mut self, frames: impl DoubleEndedIterator<Item = OutFrame>, delivered: u64) {
         debug_assert!(self.lead.is_none(), "{self:?}");
         self.unfinished.clear();
@@ -202,7 +203,7 @@ impl Outbox {
         }
     }
 
-    /// Cuts off what ends in the first frame.
+    /// Removes from the first frame the messages that end in it, if it ends with the first part of another.
     fn cut_first(&mut self) {
         let Some(first) = self.ready.front_mut() else {
             return;
@@ -216,7 +217,7 @@ impl Outbox {
         let size = WHOLE_RECORD_BYTES + payload.len();
         let room = self.filled() + size <= self.frame_bytes;
         if !self.takes(service) || !room {
-            // A chunk has the frames of many messages, also where none of them are shared.
+            // A chunk has the frames of many messages, even if no frame is shared.
             let alone = COUNTER_BYTES + size;
             let needs = if self.shares { self.frame_bytes } else { alone };
             self.open(service, counter, needs);
@@ -230,24 +231,24 @@ impl Outbox {
         self.shares && self.open == Some(service)
     }
 
-    /// What comes before each frame, in bytes.
+    /// The number of bytes before each frame.
     const fn lead_bytes(&self) -> usize {
         self.lead.is_some() as usize
     }
 
     /// The bytes of the open frame.
     fn filled(&self) -> usize {
-        // Where none is open there is no lead either.
+        // Without an open frame there is no lead either.
         self.chunk.len().saturating_sub(self.lead_bytes())
     }
 
-    /// Opens a frame that starts with message `counter` and takes so many bytes at most.
+    /// Opens a frame that starts with message `counter` and takes `needs` bytes at most.
     fn open(&mut self, service: Service, counter: u64, needs: usize) {
         self.close(false);
         self.begin(service, counter, needs);
     }
 
-    /// The same where none is open.
+    /// Opens such a frame while none is open.
     fn begin(&mut self, service: Service, counter: u64, needs: usize) {
         let lead = self.lead_bytes();
         if self.chunk.capacity() < lead + needs {
@@ -259,7 +260,7 @@ impl Outbox {
         self.queued_bytes += self.chunk.len() + FRAME_COST;
     }
 
-    /// Closes the open frame, if there is one; its last message goes on in the next, or does not.
+    /// Closes the open frame, if there is one; `is_cut` says that its last message goes on in the next.
     fn close(&mut self, is_cut: bool) {
         if let Some(service) = self.open.take() {
             if let (Some(lead), Some(first)) = (self.lead, self.chunk.first_mut()) {
@@ -270,9 +271,9 @@ impl Outbox {
         }
     }
 
-    /// Cuts a message. Its parts fill their frames, the first what is left of one that is open, and the
-    /// last stays open for others: packets of one size are what a burst is made of.
-    /// Parts have to arrive in order, so a reliable message that must be cut is served as fifo.
+    /// Cuts a message. Its parts fill their frames: the first part fills the rest of an open frame, and the frame of
+    /// the last part stays open for others, as a burst consists of packets of one size. Parts have to arrive in order,
+    /// so a reliable message that must be cut is served as fifo.
     fn push_large(&mut self, service: Service, counter: u64, payload: &[u8]) {
         let reliable = service == Service::Reliable;
         let service = if reliable { Service::Fifo } else { service };
@@ -293,8 +294,8 @@ impl Outbox {
         }
     }
 
-    /// How much of a message that is larger than a frame goes into the open frame, or, if that is
-    /// full, into one that is opened for it.
+    /// The bytes of a message larger than a frame that go into the open frame, or, if that is full or of another
+    /// service, into one that is opened for them.
     fn room_for_first(&mut self, service: Service, counter: u64) -> usize {
         let is_open = self.takes(service);
         if !is_open || self.filled() + FIRST_RECORD_BYTES >= self.frame_bytes {
@@ -304,7 +305,7 @@ impl Outbox {
     }
 }
 
-/// What a frame's counter takes in front of its records.
+/// The bytes that a frame's counter takes in front of its records.
 const fn counter_bytes(counter: u64) -> usize {
     let bits = (u64::BITS - counter.leading_zeros()) as usize;
     if bits == 0 { 1 } else { bits.div_ceil(7) }

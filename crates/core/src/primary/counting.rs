@@ -1,4 +1,4 @@
-//! Who counts in the newest configuration, and whether that makes it primary at once.
+//! The lists of nodes that count in the newest configuration, and static majorities of them.
 
 use alloc::vec::Vec;
 
@@ -10,21 +10,21 @@ use crate::contract::{
 use crate::mutants::{self, Mutant};
 
 impl<E: Engine> Primary<E> {
-    /// The same, where [`carried_on`](Self::carried_on) is called when a primary carries on what was before it.
+    /// The same layer, where [`carried_on`](Self::carried_on) is called when a primary carries on what was before it.
     pub const fn carried_on_by_hand(mut self) -> Self {
         self.carried_on_by_hand = true;
         self
     }
 
-    /// The primary on this ring carries on what was before it: lists of who counts that nobody is configured with any more need
-    /// not be asked for after it.
+    /// The primary on this ring carries on the order of the primaries before it: after it, lists of counting nodes that
+    /// no node is configured with any more need not be asked for.
     pub fn carried_on(&mut self, now: Time, ring: RingId) {
         self.now = now;
         self.engine.carries_on(now, ring);
     }
 
-    /// Who counts in the newest configuration, as its members are configured: a primary needs a majority of each of these
-    /// lists.
+    /// The lists of nodes that count in the newest configuration, as its members are configured: a primary needs a
+    /// majority of each list.
     pub fn electorates(&self) -> &[Vec<NodeId>] {
         &self.electorates
     }

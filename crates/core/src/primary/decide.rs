@@ -1,4 +1,4 @@
-//! Whether a configuration may become primary, from what its members know (Yeger-Lotem, Keidar and
+//! The decision whether a configuration may become primary, from the knowledge of its members (Yeger-Lotem, Keidar and
 //! Dolev 1997, §4).
 
 use alloc::vec::Vec;
@@ -8,10 +8,10 @@ use super::session::{Knowledge, Session};
 use crate::contract::NodeId;
 use crate::mutants::{self, Mutant};
 
-/// What the members of a configuration know together. The same at all of them.
+/// The common knowledge of the members of a configuration. The same at all of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Verdict {
-    /// The last primary that anybody knows of.
+    /// The last primary that any member knows of.
     pub last: Option<Session>,
     /// Attempts since then that may have become primary, or may not.
     pub open: Vec<Session>,
@@ -19,10 +19,11 @@ pub(super) struct Verdict {
     pub eligible: bool,
 }
 
-/// What each member of `this` has told.
+/// The knowledge that each member of the configuration has told.
 pub(super) type Told<'a> = [(NodeId, &'a Knowledge)];
 
-/// Where nobody knows of a primary, `electorates` are the lists of those that count in the first one, as the members are configured.
+/// Where no member knows of a later primary than the first, `electorates` are the lists of nodes that count in the
+/// first one, as the members are configured.
 pub(super) fn decide(this: &Session, told: &Told<'_>, electorates: &[Vec<NodeId>]) -> Verdict {
     let forgot = Knowledge::default();
     let told: Vec<_> = told
@@ -54,15 +55,16 @@ pub(super) fn decide(this: &Session, told: &Told<'_>, electorates: &[Vec<NodeId>
     }
 }
 
-/// Whether a node tells less than it must have known: a session that became primary, as somebody tells, has the durable attempt of
-/// each of its members, and only a later primary takes the place of that. Its disk was lost, and it was started as if it were new.
+/// Whether a node tells less than it must have known. A session that a member tells as primary has the durable attempt
+/// of each of its own members, and only a later primary takes the place of that attempt. The disk of such a node was
+/// lost, and the node was started as if it were new.
 pub(super) fn has_forgotten(node: NodeId, known: &Knowledge, told: &Told<'_>) -> bool {
     let formed = told.iter().filter_map(|(_, other)| other.last.as_ref());
     let lacks = |session: &Session| {
         let is_older = known.last.as_ref().is_none_or(|last| last < session);
         session.has(node) && is_older && !known.attempts.contains(session)
     };
-    // What counts before there was a primary is a setting: another one is no sign of a lost disk.
+    // The first primary is a setting: a different one is no sign of a lost disk.
     formed
         .filter(|session| session.ring.ring_seq > 0)
         .any(lacks)
@@ -94,7 +96,7 @@ fn may_follow(this: &Session, last: &Session, open: &[Session], told: &Told<'_>)
     let mut mentioned = told
         .iter()
         .flat_map(|(_, known)| known.last.iter().chain(&known.attempts));
-    // What a sound disk keeps never says otherwise; a cluster with different settings does.
+    // Sound disks never contradict each other; a cluster with different settings does.
     let consistent =
         mentioned.all(|other| other.ring < this.ring && (other.ring != last.ring || other == last));
     let still_open = |(_, known): &(NodeId, &Knowledge)| {
@@ -116,7 +118,8 @@ fn may_follow(this: &Session, last: &Session, open: &[Session], told: &Told<'_>)
         && last.has_quorum(|node| knows(node, None))
 }
 
-/// Whether nobody knows of another first primary, nor is or was configured with one. Of two different ones neither would need a member of the other.
+/// Whether no member knows of another first primary, nor is or was configured with one. Of two different ones neither
+/// would need a member of the other.
 fn is_undisputed(last: &Session, told: &Told<'_>, electorates: &[Vec<NodeId>]) -> bool {
     let firsts = told.iter().filter_map(|(_, known)| known.last.as_ref());
     let mut firsts = firsts.filter(|first| first.ring.ring_seq == 0);

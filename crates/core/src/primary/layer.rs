@@ -1,4 +1,4 @@
-//! The layer as an engine: what an engine below delivers, and which configurations are primary.
+//! The layer as an engine: it passes on the deliveries of the engine below, and adds which configurations are primary.
 
 use super::message::{Parsed, parse, wrap};
 use super::own::OwnMessages;
@@ -12,11 +12,11 @@ use crate::contract::{
 use crate::invariants;
 use alloc::vec::Vec;
 
-/// Nanoseconds after which something is written again that could not be.
+/// Nanoseconds after which a failed write is tried again.
 const WRITE_AGAIN: u64 = 100_000_000;
 
-/// Nanoseconds that deliveries wait for a disk that does not answer. One that is merely slow has
-/// answered by then; longer, and this node would hold up all senders.
+/// Nanoseconds for which deliveries wait for a disk that does not answer. A disk that is merely slow has answered by
+/// then; if this node waited longer, it would hold up all senders.
 const HOLD_AT_MOST: u64 = 1_000_000_000;
 
 /// An engine that also says which configurations are primary. See the module page of [`super`].
@@ -27,16 +27,16 @@ const HOLD_AT_MOST: u64 = 1_000_000_000;
 pub struct Primary<E> {
     pub(super) engine: E,
     pub(super) rule: Rule,
-    /// What is over the layer says when a primary carries on what was before it.
+    /// The application above the layer says when a primary carries on what was before it.
     pub(super) carried_on_by_hand: bool,
-    /// Who counts in the newest configuration: each of these lists.
+    /// The lists of nodes that count in the newest configuration.
     pub(super) electorates: Vec<Vec<NodeId>>,
     me: Option<Process>,
     pub(super) now: Time,
     pub(super) voting: Voting,
-    /// The configuration that was delivered last, as far as it is primary.
+    /// The ring of the configuration that was delivered last, if it is primary.
     pub(super) primary: Option<RingId>,
-    /// The static rule's: to be delivered next.
+    /// The ring to report next under the static rule.
     pub(super) report: Option<RingId>,
     requests: Requests,
     /// Nothing is written before this time.
@@ -99,8 +99,8 @@ impl<E: Engine> Primary<E> {
         self.primary.is_some() && self.voting.is_caught_up()
     }
 
-    /// The application has got the state of the primary it is in from one who had it, and has made it
-    /// durable. Only then is this node one that carries it to a later primary.
+    /// The application has got the state of its primary from a member that had it, and has made it durable. Only then
+    /// does this node carry the state to a later primary.
     pub fn caught_up(&mut self, now: Time) {
         self.now = now;
         if let Some(ring) = self.primary {
@@ -112,7 +112,7 @@ impl<E: Engine> Primary<E> {
     fn work(&mut self) {
         self.due = false;
         while let Some(bytes) = self.voting.unsent() {
-            // What finds no room is tried again with the next input: room comes of tokens.
+            // A message that finds no room is tried again with the next input: room comes of tokens.
             let Ok(counter) = self.engine.submit(self.now, Service::Safe, bytes) else {
                 return;
             };
@@ -121,7 +121,7 @@ impl<E: Engine> Primary<E> {
         }
     }
 
-    /// Notes since when deliveries wait for the disk, or lets them go.
+    /// Sets the time until which deliveries wait for the disk, or lets them go when it is over.
     fn watch_hold(&mut self) {
         let over = self.hold_until.is_some_and(|until| until <= self.now);
         if over {
@@ -142,7 +142,7 @@ impl<E: Engine> Primary<E> {
         }
     }
 
-    /// What the application gets of a message, if it is for it.
+    /// The message as the application gets it; `None` for a message of the layer, or a malformed one.
     fn on_message(&mut self, mut message: Message) -> Option<Message> {
         let (from, counter) = (message.id.process, message.id.counter);
         match parse(&message.payload) {
@@ -162,7 +162,7 @@ impl<E: Engine> Primary<E> {
         None
     }
 
-    /// What of an output of the engine below the driver gets.
+    /// The output of the engine below as the driver gets it; `None` where the driver gets nothing of it.
     fn on_output(&mut self, output: Output) -> Option<Output> {
         Some(match output {
             Output::Persist { id, records } => Output::Persist {

@@ -1,6 +1,5 @@
-//! The bytes of the layer: a number before each message of the application, its own messages, and what
-//! is on disk. Decoding is total: whatever the bytes, there is an answer, and nothing is read twice
-//! the same and meant differently.
+//! The bytes of the layer: a number before each message of the application, its own messages, and its record on disk.
+//! Decoding is total: there is an answer for all bytes, and no two encodings have the same meaning.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -17,7 +16,7 @@ const VERSION: u8 = 1;
 /// are settled: at the latest when all their members meet.
 pub(super) const MOST_ATTEMPTS: usize = 64;
 
-/// By how much a message of the application grows at most.
+/// The most bytes by which a message of the application grows.
 pub const HEADER_BYTES: usize = 10;
 
 const RING_BYTES: usize = 8 + 2 + 8;
@@ -32,16 +31,16 @@ const ATTEMPT: u8 = 2;
 /// A message of the layer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Own {
-    /// What its sender knew when it came to this ring.
+    /// The knowledge of its sender when the sender came to this ring.
     Vote(RingId, Knowledge),
     /// Its sender has made durable that it attempts to make this ring's configuration primary.
     Attempt(RingId),
 }
 
-/// What comes out of a payload.
+/// The content of a payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Parsed {
-    /// The application's, after so many of its sender's messages that were the layer's.
+    /// A message of the application, and the number of the layer's messages that its sender had before it.
     Application(u64, Bytes),
     Own(Own),
 }
@@ -84,14 +83,14 @@ impl Own {
 }
 
 impl Knowledge {
-    /// As it is on disk.
+    /// The record on disk.
     pub fn to_record(&self) -> Vec<u8> {
         let mut bytes = Vec::from([VERSION]);
         put_knowledge(&mut bytes, self);
         bytes
     }
 
-    /// `None` for what this version did not write.
+    /// Reads a record; `None` for bytes that this version did not write.
     pub fn from_record(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         (reader.byte()? == VERSION).then_some(())?;

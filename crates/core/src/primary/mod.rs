@@ -1,4 +1,5 @@
-//! Which configurations are primary: an optional layer over any engine that delivers configurations.
+//! The layer that says which configurations are primary: an optional layer over any engine that delivers
+//! configurations.
 //!
 //! When a network splits, Extended Virtual Synchrony lets every part go on. An application whose state
 //! must not fork lets only one part serve, the *primary* one. [`Primary`] wraps an engine, is one
@@ -33,7 +34,7 @@
 //! state of all primaries before it, because it was in each of them or because its application says
 //! that it has got it ([`Primary::caught_up`]). This is an addition to the published rule.
 //!
-//! Nobody tells what is not durable: what was told once must not be forgotten in a crash.
+//! No node tells what is not durable: a crash must not make it forget what it has told.
 //!
 //! # What this does not do
 //!
@@ -51,12 +52,12 @@
 //! | file | holds |
 //! |---|---|
 //! | `layer` | [`Primary`]: the layer as an engine |
-//! | `counting` | who counts, where nodes are configured with different lists; static majorities |
+//! | `counting` | the nodes that count, where nodes are configured with different lists; static majorities |
 //! | `voting` | one node's part in dynamic linear voting, step by step |
-//! | `decide` | whether a configuration may become primary, from what its members know |
-//! | `session` | sessions, quorums, and what a node knows |
+//! | `decide` | the decision whether a configuration may become primary |
+//! | `session` | sessions, quorums, and the knowledge of a node |
 //! | `message` | the bytes of all this |
-//! | `requests` | whose requests to the disk are whose |
+//! | `requests` | the requests to the disk, of the layer and of the engine below |
 
 mod counting;
 mod decide;
@@ -74,7 +75,7 @@ pub use message::{HEADER_BYTES, OWN_BYTES};
 pub use session::Rule;
 pub use voting::PRIMARY_LOG;
 
-/// What a node that has never been in a primary has on its disk, in [`PRIMARY_LOG`]: `first` counts as the last
+/// The record on the disk of a node that has never been in a primary, in [`PRIMARY_LOG`]: `first` counts as the last
 /// primary. With an empty `first` it is the record of a node that has forgotten what it knew, and
 /// does not count until it has been in a primary.
 pub fn first_record(first: &[crate::contract::NodeId]) -> alloc::vec::Vec<u8> {

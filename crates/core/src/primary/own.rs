@@ -1,13 +1,13 @@
-//! Which of this process's messages are the layer's: the application does not count them.
+//! The counters of this process's messages that are the layer's: the application does not count them.
 
 use alloc::collections::VecDeque;
 
 /// See the module's page.
 #[derive(Debug, Default)]
 pub(super) struct OwnMessages {
-    /// How many there were before those listed.
+    /// The number of the layer's messages before those listed.
     before: u64,
-    /// Their counters, of those that may still be on their way.
+    /// The counters of those that may still be on their way.
     pub counters: VecDeque<u64>,
 }
 
@@ -16,7 +16,7 @@ impl OwnMessages {
         self.before + self.counters.len() as u64
     }
 
-    /// How many there are before a message; `None` for one of them.
+    /// The number of the layer's messages before a message; `None` if it is one of them.
     pub fn before(&self, counter: u64) -> Option<u64> {
         let at = self.counters.binary_search(&counter).err()?;
         Some(self.before + at as u64)

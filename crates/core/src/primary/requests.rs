@@ -1,34 +1,35 @@
-//! The layer and the engine below both ask for things to be durable: one sequence of requests for the
-//! driver, and each answer to the one who asked.
+//! Requests to the disk of the layer and of the engine below: one sequence for the driver, and each answer to the one
+//! that asked.
 
 use alloc::collections::VecDeque;
 
 use crate::contract::PersistId;
 
-/// So many failed requests are remembered. There is one for each time that a broken disk is tried, and what waits for one is sent at once.
+/// The most failed requests that are remembered. There is one for each try of a broken disk, and a send that waits for
+/// a failed request is given to the driver at once.
 const MOST_FAILED: usize = 1024;
 
 /// Requests that are under way.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     newest: u64,
-    /// By the driver's ids, ascending; `None` is the layer's own.
+    /// The requests by the driver's ids, ascending; `None` is a request of the layer itself.
     waiting: VecDeque<(PersistId, Option<PersistId>)>,
-    /// Failed requests of the engine below, the newest: sends that wait for them are never made, so their names
-    /// stay for as long as one may be on its way.
+    /// The newest failed requests of the engine below: sends that wait for them are never made, so their names stay for
+    /// as long as a send may be on its way.
     failed: VecDeque<(PersistId, PersistId)>,
 }
 
-/// What an answer means.
+/// The meaning of an answer.
 #[derive(Debug, Default)]
 pub(super) struct Answered {
-    /// The newest of the engine below.
+    /// The newest answered request of the engine below.
     pub below: Option<PersistId>,
     pub own: bool,
 }
 
 impl Requests {
-    /// Someone asks: `None` is the layer itself.
+    /// Adds a request of the engine below; `None` is one of the layer itself.
     pub fn ask(&mut self, below: Option<PersistId>) -> PersistId {
         self.newest += 1;
         let id = PersistId(self.newest);
@@ -36,7 +37,7 @@ impl Requests {
         id
     }
 
-    /// What a send of the engine below has to wait for.
+    /// The request, as the driver calls it, that a send of the engine below has to wait for.
     pub fn after(&self, below: PersistId) -> Option<PersistId> {
         let waiting = self.waiting.iter();
         let mut waiting = waiting.filter_map(|(id, of)| of.map(|of| (*id, of)));
@@ -46,7 +47,7 @@ impl Requests {
         found.map(|(id, _)| id)
     }
 
-    /// This and everything before is durable.
+    /// Takes the answer that this request and all before it are durable.
     pub fn persisted(&mut self, id: PersistId) -> Answered {
         let mut answered = Answered::default();
         while let Some((_, of)) = self.waiting.pop_front_if(|(waiting, _)| *waiting <= id) {

@@ -1,4 +1,4 @@
-//! Sessions, quorums, and what a node knows of them.
+//! Sessions, quorums, and the knowledge of a node of them.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -6,19 +6,19 @@ use alloc::vec::Vec;
 use crate::contract::{Incarnation, NodeId, Process, RingId, has_majority};
 use crate::mutants::{self, Mutant};
 
-/// Which configurations are primary. The same on all nodes.
+/// The rule by which configurations are primary. The same on all nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Rule {
-    /// Those with more than half of the configured nodes.
+    /// Configurations with more than half of the configured nodes are primary.
     StaticMajority {
         /// All nodes, present or not.
         configured: Vec<NodeId>,
     },
-    /// Those with a quorum of the last primary: more than half of its members, or half of them and the
-    /// smallest.
+    /// Configurations with a quorum of the last primary are primary: more than half of its members, or half of them and
+    /// the smallest.
     DynamicLinear {
-        /// What counts as the last primary before there was one. Empty on a node that is not among
-        /// them, or whose disk was lost: such a node does not count until it has been in a primary.
+        /// The members of the session that counts as the last primary before there was one. Empty on a node that is not
+        /// among them, or whose disk was lost: such a node does not count until it has been in a primary.
         first: Vec<NodeId>,
     },
 }
@@ -49,7 +49,7 @@ impl Session {
         Self { ring, members }
     }
 
-    /// What counts as the last primary before there was one.
+    /// The session that counts as the last primary before there was one.
     pub fn first(nodes: &[NodeId]) -> Option<Self> {
         let ring = RingId {
             ring_seq: 0,
@@ -73,20 +73,20 @@ impl Session {
     }
 }
 
-/// What a node knows of primaries.
+/// The knowledge of a node of primaries.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Knowledge {
-    /// The last one. `None`: this node may have forgotten, and does not count as one of any.
+    /// The last primary. `None`: this node may have forgotten, and does not count as a member of any.
     pub last: Option<Session>,
-    /// Its attempts since then of which it does not know what came of them; ascending.
+    /// The attempts since then whose result this node does not know; ascending.
     pub attempts: Vec<Session>,
-    /// Of all these, those that came with the state of all primaries before them, as far as this node
-    /// is concerned.
+    /// The rings of those of these sessions to which, as far as this node is concerned, the state of all primaries
+    /// before was carried.
     pub carried: BTreeSet<RingId>,
 }
 
 impl Knowledge {
-    /// Of a node that has not been in any primary yet.
+    /// The knowledge of a node that has not been in any primary yet.
     pub fn first(nodes: &[NodeId]) -> Self {
         let last = Session::first(nodes);
         Self {
@@ -96,7 +96,7 @@ impl Knowledge {
         }
     }
 
-    /// Drops what concerns neither the last primary nor an attempt.
+    /// Drops from `carried` the rings of neither the last primary nor an attempt.
     pub fn forget_others(&mut self) {
         let sessions = self.last.iter().chain(&self.attempts);
         let rings: BTreeSet<RingId> = sessions.map(|session| session.ring).collect();
@@ -104,7 +104,7 @@ impl Knowledge {
         self.carried.retain(|ring| keeps || rings.contains(ring));
     }
 
-    /// Whether this node has the state of the last primary, whichever of the open attempts it was.
+    /// Whether this node has the state of the last primary, which may have been any of the open attempts.
     pub fn carries(&self, last: &Session, open: &[Session]) -> bool {
         let mut may_be_last = open.iter().chain([last]);
         may_be_last.all(|session| self.carried.contains(&session.ring))

@@ -1,4 +1,4 @@
-//! The layer over an engine that does as it is told, and the rules on what nodes know.
+//! The layer over an engine that does as it is told, and the rules on the knowledge of nodes.
 
 use alloc::collections::VecDeque;
 use alloc::vec;

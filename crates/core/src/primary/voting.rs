@@ -18,7 +18,7 @@ pub const PRIMARY_LOG: LogId = LogId(2);
 pub(super) struct Voting {
     me: Option<NodeId>,
     known: Knowledge,
-    /// Counts what has changed in `known`; what of it is durable; what is being written.
+    /// The version of `known`, which grows with each change; the durable version; the version that is being written.
     version: u64,
     durable: u64,
     writing: Option<u64>,
@@ -29,7 +29,7 @@ pub(super) struct Voting {
     pub counters: Counters,
 }
 
-/// What the layer counts.
+/// The counters of the layer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     pub attempts: u64,
@@ -43,7 +43,7 @@ pub(super) struct Counters {
 struct Round {
     this: Session,
     members: Vec<Process>,
-    /// Who counts in the first primary, as the members are configured.
+    /// The lists of nodes that count in the first primary, as the members are configured.
     electorates: Vec<Vec<NodeId>>,
     /// No transitional configuration has followed yet.
     regular: bool,
@@ -54,10 +54,10 @@ struct Round {
     step: Step,
 }
 
-/// How far a round is.
+/// The progress of a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// What this node knows has to be durable before it is told.
+    /// The knowledge of this node has to be durable before it is told.
     Telling,
     /// Waiting until all have told.
     Told,
@@ -65,14 +65,15 @@ enum Step {
     Attempting(u64),
     /// Waiting until all have announced theirs.
     Attempted,
-    /// It is primary. That has to be durable, as this version, before it is reported.
+    /// The configuration is primary. Its knowledge of that has to be durable, as this version, before it is reported.
     Formed(u64),
     /// Nothing more happens.
     Over,
 }
 
 impl Voting {
-    /// What an earlier life has left, or else `first`. What cannot be read is as good as forgotten.
+    /// Begins with the knowledge that an earlier life has left, or else with `first`. A record that cannot be read
+    /// counts as forgotten knowledge.
     pub fn new(start: &StartState, first: &[NodeId]) -> Self {
         let mut records = start.records.iter();
         let record = records.find(|(log, _, _)| *log == PRIMARY_LOG);
@@ -100,7 +101,7 @@ impl Voting {
             late: false,
             step: Step::Telling,
         });
-        // What was to be said in earlier configurations nobody listens to any more.
+        // Nobody listens any more to the messages for earlier configurations.
         self.unsent.clear();
         self.report = None;
         self.advance();
@@ -124,7 +125,7 @@ impl Voting {
             Own::Vote(ring, known) if ring == round.this.ring && round.regular => {
                 round.told.insert(from, known);
             }
-            // That all have attempted is as true in the transitional configuration.
+            // An attempt of each member means the same in the transitional configuration.
             Own::Attempt(ring) if ring == round.this.ring => {
                 round.attempted.insert(from);
             }
@@ -189,8 +190,8 @@ impl Voting {
             true => Knowledge::default(),
             false => self.known.clone(),
         };
-        // A node that has forgotten may have made attempts that it does not know of. Only what is
-        // older than those it remembers is settled by a later primary.
+        // A node that has forgotten may have made attempts that it does not know of. A later primary settles only
+        // attempts that are older than those it remembers.
         let remembers = |last: &Session| {
             known.last.is_some()
                 || known
@@ -200,7 +201,7 @@ impl Voting {
         };
         let last = verdict.last.as_ref();
         let carries = last.is_some_and(|last| known.carries(last, &verdict.open));
-        // The first one is a setting, and each keeps its own.
+        // The first primary is a setting, and each node keeps its own.
         let of_a_ring = verdict.last.filter(|last| last.ring.ring_seq > 0);
         if let Some(last) = of_a_ring.filter(remembers) {
             known.last = Some(last);
@@ -230,7 +231,7 @@ impl Voting {
         }
     }
 
-    /// All have attempted: the configuration is primary, whether or not anybody gets to report it.
+    /// All have attempted: the configuration is primary, even if no member gets to report it.
     fn form(&mut self) -> Step {
         if let Some(round) = &self.round {
             self.known.last = Some(round.this.clone());
@@ -261,7 +262,7 @@ impl Voting {
         self.writing.is_none() && self.durable < self.version
     }
 
-    /// What is to be written now.
+    /// The records to write now.
     pub fn poll_records(&mut self) -> Option<Vec<LogRecord>> {
         if !self.has_to_write() {
             return None;
@@ -281,7 +282,7 @@ impl Voting {
         self.advance();
     }
 
-    /// It is written again. Deliveries that wait for it need not wait any longer.
+    /// The record is written again. Deliveries that wait for it need not wait any longer.
     pub fn on_persist_failed(&mut self) {
         self.writing = None;
         self.hold_no_longer();

@@ -1,18 +1,18 @@
-//! What a link takes, and what of it is set aside.
+//! The capacity of a link, and its reserve.
 
-/// One part in so many of a link is set aside for control messages and for who has no share.
+/// The divisor of a link's capacity that gives its reserve: for control messages, and for members without a share.
 const RESERVE: u64 = 50;
 
-/// What a member's link takes in, in bits per second of UDP payload: what `rota bench raw` measures with
+/// The rate that a member's link takes in, in bits per second of UDP payload: `rota bench raw` measures it with
 /// datagrams of the same size (FastCast §3.5: the capacity links have with the messages that are sent).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Capacity(u64);
 
 impl Capacity {
-    /// More than any link takes in: nothing is known of it.
+    /// More than any link takes in: the capacity of a link of which nothing is known.
     pub const UNKNOWN: Self = Self(1_000_000_000_000);
 
-    /// No link is taken to take in less, whatever a peer says: nobody could send.
+    /// The least capacity that is assumed of a link, whatever a peer says: with less nobody could send.
     pub const LEAST: Self = Self(1_000_000);
 
     /// The capacity of the slowest link.
@@ -25,13 +25,13 @@ impl Capacity {
         self.0
     }
 
-    /// What shares are made of, in bits per second: 98 % of the link.
+    /// The part that is divided into shares, in bits per second: 98 % of the link.
     pub const fn shared(self) -> u64 {
         self.0 - self.0 / RESERVE
     }
 
-    /// What each of `members` may send beyond its share, in bits per second, so that who has none can ask for
-    /// one. All but one of them together fill the other 2 % of a link.
+    /// The rate that each of `members` may send at beyond its share, in bits per second, so that a member without a
+    /// share can ask for one. All but one of them together fill the other 2 % of a link.
     pub const fn reserved(self, members: usize) -> u64 {
         match members {
             0 | 1 => self.0 / RESERVE,

@@ -1,84 +1,85 @@
-//! What the application's load requires: more at once, less after a while.
+//! The rate that the application's load requires: more at once, less after a while.
 
 use crate::contract::Time;
 
 const MILLIS: u64 = 1_000_000;
 
-/// What arrives is counted in pieces of this length, in nanoseconds.
+/// The length of the slots in which arriving bytes are counted, in nanoseconds.
 const SLOT: u64 = MILLIS;
 
-/// So many of them are remembered.
+/// The number of slots that are remembered.
 const SLOTS: usize = 32;
 
-/// Over so long at least it is counted how fast something arrives, in nanoseconds: at first, and later.
+/// The least time over which the rate of arrival is computed, in nanoseconds: at first, and later.
 const SPAN: (u64, u64) = (2 * MILLIS, 5 * MILLIS);
 
-/// What has to wait longer than this for the rate, waits too long, in nanoseconds.
+/// The wait for the rate beyond which a load waits too long, in nanoseconds.
 const LATE: u64 = MILLIS / 2;
 
-/// For so long something has to wait too long before more is required, in nanoseconds: if nothing is required yet, and
-/// otherwise.
+/// The time for which a load has to wait too long before more is required, in nanoseconds: if nothing is required yet,
+/// and otherwise.
 const PATIENCE: (u64, u64) = (MILLIS, 4 * MILLIS);
 
-/// What waits at the rate that is required for less than this is no reason to require more, in nanoseconds: a busy
+/// A load whose wait at the required rate is shorter than this is no reason to require more, in nanoseconds: a busy
 /// processor lets a load come in lumps of that length.
 const LUMP: u64 = 8 * MILLIS;
 
-/// What has to wait too long for so long, all the time, needs all that is required, in nanoseconds. A load that comes in
-/// lumps waits now and then, and needs no more than what comes on average.
+/// A load that waits too long for this time, without a break, needs all that is required, in nanoseconds. A load that
+/// comes in lumps waits now and then, and needs no more than its average.
 const LASTING: u64 = 12 * MILLIS;
 
-/// What waits is to be gone after so long, in nanoseconds.
+/// The time in which a waiting load is to leave, in nanoseconds.
 const DRAIN: u64 = 10 * MILLIS;
 
-/// Over so long the load is averaged before less is required, in nanoseconds.
+/// The time over which the load is averaged before less is required, in nanoseconds.
 const INTERVAL: u64 = 20 * MILLIS;
 
-/// So long it has to have been less, in nanoseconds, at least and at most.
+/// The time for which the load has to be smaller before less is required, in nanoseconds: at least and at most.
 const HOLD: core::ops::RangeInclusive<u64> = 100 * MILLIS..=3_200 * MILLIS;
 
-/// No more is required for less than one part in so many.
+/// More is required only if it is at least one part of this number more.
 const NOTABLE: u64 = 8;
 
-/// Requirements are multiples of so small a part of all there is.
+/// Requirements are multiples of all there is, divided by this number.
 const STEPS: u64 = 256;
 
-/// What a sender has to send.
+/// The load of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Waiting {
-    /// All that has ever left of it, in bytes.
+    /// All bytes of it that have ever left.
     pub sent: u64,
-    /// What has not left yet, in bytes.
+    /// The bytes that have not left yet.
     pub waiting: u64,
-    /// Whether it is the rate that it waits for, and nothing else (a window that is full, say).
+    /// Whether it waits for the rate alone, and not for anything else (a full window, say).
     pub for_rate: bool,
-    /// Whether there is so much that the application was told to wait.
+    /// Whether so much waits that the application was told to wait.
     pub full: bool,
 }
 
 /// Requirements that follow a load by themselves.
 ///
-/// More is required when something waits too long: as much as arrives, and what waits besides. What comes at once after
-/// nothing has come for a while counts as having come all that while: on a busy processor a steady load comes in lumps. A
-/// sender that always has something requires all there is. Less is required when for a while much less would have
-/// been enough; and when that turns out to have been wrong soon afterwards, the next time only after twice as
-/// long a while, so that a load that comes and goes is not followed up and down.
+/// More is required when a load waits too long: the rate of its arrival, and the rate at which the waiting bytes can
+/// leave in time. Bytes that come at once after a pause count as having come during the pause: on a busy processor a
+/// steady load comes in lumps. A sender that always has something to send requires all there is. Less is required when
+/// for a while much less would have been enough; when that turns out to have been wrong soon afterwards, the next while
+/// is twice as long, so that a load that comes and goes is not followed up and down.
 #[derive(Clone, Debug)]
 pub struct Demand {
-    /// What there ever may be, and what there is, in bits per second.
+    /// The most that there ever may be, and what there is now, in bits per second.
     most: u64,
     all: u64,
-    /// What is required, in bits per second.
+    /// The requirement, in bits per second.
     asked: u64,
     seen: Waiting,
     /// Bytes that arrived in each slot; `slot` is the number of the newest.
     slots: [u64; SLOTS],
     slot: u64,
-    /// Since when something waits too long, without a break.
+    /// The time since which the load has waited too long, without a break.
     late_since: Option<Time>,
-    /// When to see whether it needs more.
+    /// The time at which to see whether the load needs more.
     look: Option<Time>,
-    /// Of the interval that goes on: when it began, what arrived, whether something waited too long for long.
+    /// The current interval: its beginning, the bytes that arrived, and whether the load waited too long for a lasting
+    /// time.
     interval: (Time, u64, bool),
     /// The largest load of an interval since `since`, in bits per second.
     peak: u64,
@@ -88,7 +89,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// For a sender that can have up to `all`, in bits per second, and has nothing to send.
+    /// The demand of a sender that can have up to `all`, in bits per second, and has nothing to send.
     pub fn new(now: Time, all: u64) -> Self {
         Self {
             most: all,
@@ -107,14 +108,14 @@ impl Demand {
         }
     }
 
-    /// From now on there is `all`, in bits per second. Who requires as much as that requires all that there ever may be,
-    /// so that nothing has to be said when there is more.
+    /// From now on there is `all`, in bits per second. A sender that requires as much requires all that there ever may
+    /// be, so that nothing has to be said when there is more.
     pub fn limit(&mut self, all: u64) {
         self.all = all.min(self.most);
     }
 
-    /// Says what is required, in bits per second, now that `load` waits and may leave at `rate`, in bits per
-    /// second. To be asked whenever something was submitted or has left, and at [`Self::next_time`].
+    /// Returns the requirement, in bits per second, now that `load` waits and may leave at `rate`, in bits per second.
+    /// To be called whenever something was submitted or has left, and at [`Self::next_time`].
     pub fn observe(&mut self, now: Time, load: Waiting, rate: u64) -> u64 {
         let before = self.seen.sent + self.seen.waiting;
         let arrived = (load.sent + load.waiting).saturating_sub(before);
@@ -131,7 +132,7 @@ impl Demand {
                 self.raise(now, self.most);
             } else if now >= look {
                 self.look = Some(now.after(PATIENCE.0));
-                // Who has less than it requires already would get no more.
+                // A sender that already gets less than it requires would get no more.
                 if rate >= self.asked {
                     self.raise(now, self.wanted(now, load.waiting));
                 }
@@ -154,7 +155,7 @@ impl Demand {
             .is_some_and(|since| now.since(since) >= LASTING)
     }
 
-    /// When to call [`Self::observe`] at the latest; `None` while nothing is required or waits.
+    /// The time at which to call [`Self::observe`] at the latest; `None` while nothing is required or waits.
     pub fn next_time(&self) -> Option<Time> {
         let interval = self.interval.0.after(INTERVAL);
         let interval = (self.asked > 0).then_some(interval);
@@ -174,7 +175,8 @@ impl Demand {
         self.slots[self.slot as usize % SLOTS] += arrived;
     }
 
-    /// As fast as it arrives, and as is needed to be rid of what waits beyond a lump; a sixteenth more, as loads vary.
+    /// The rate of arrival, and the rate that sends the waiting bytes beyond a lump in time; a sixteenth more, as loads
+    /// vary.
     fn wanted(&self, now: Time, waiting: u64) -> u64 {
         let lump = bytes(self.asked, LUMP);
         let load = self.arrives(now);
@@ -182,11 +184,11 @@ impl Demand {
         self.with_some_more(load)
     }
 
-    /// The fastest that anything has arrived lately, in bits per second: since any slot in which something did. What came
-    /// then had been coming since the slot before in which something did.
+    /// The fastest arrival lately, in bits per second: over all times that begin with a slot in which something
+    /// arrived. Bytes count as having come since the end of the slot before in which something did.
     fn arrives(&self, now: Time) -> u64 {
         let mut fastest = 0;
-        // What arrived in slots looked at so far, and when the oldest of them began.
+        // The bytes that arrived in the slots looked at so far, and the oldest of those slots.
         let mut sum = 0u64;
         let mut oldest = None;
         for back in 0..SLOTS as u64 {
@@ -264,7 +266,7 @@ fn per_second(bytes: u64, nanos: u64) -> u64 {
     u64::try_from(bits).unwrap_or(u64::MAX)
 }
 
-/// What passes at a rate in so many nanoseconds.
+/// The bytes that pass at a rate in `nanos` nanoseconds.
 fn bytes(rate: u64, nanos: u64) -> u64 {
     let bytes = u128::from(rate) * u128::from(nanos) / 8_000_000_000;
     u64::try_from(bytes).unwrap_or(u64::MAX)

@@ -1,5 +1,5 @@
-//! What a link takes in, as losses tell: for links whose capacity nobody has configured, and for links that others
-//! use, too (the extensions that FastCast's conclusion asks for).
+//! An estimate of a link's capacity from losses: for links whose capacity nobody has configured, and for links that
+//! others use, too (the extensions that FastCast's conclusion asks for).
 
 use alloc::collections::BTreeSet;
 
@@ -8,55 +8,56 @@ use crate::contract::Time;
 
 const MILLIS: u64 = 1_000_000;
 
-/// What came and what got lost is added up for so long, in nanoseconds: longer than lost packets take to be sent again.
+/// The interval over which received and lost packets are added up, in nanoseconds: longer than lost packets take to be
+/// sent again.
 const INTERVAL: u64 = 50 * MILLIS;
 
-/// More than one packet in so many has to get lost before that says something, and more than [`FEW`].
+/// Losses count only if more than one packet in this number is lost, and more than [`FEW`].
 const RARE: u64 = 200;
 
-/// So few lost packets say nothing.
+/// The number of lost packets up to which losses say nothing.
 const FEW: u64 = 4;
 
-/// Less than this is never believed of a link, in bits per second.
+/// The least capacity that is believed of a link, in bits per second.
 const LEAST: u64 = 10_000_000;
 
-/// What of the rate at which packets got lost is believed to get through: so many eighths.
+/// The eighths of the rate at which packets got lost that are believed to get through.
 const EIGHTHS: u64 = 7;
 
-/// How the estimate of one member's link follows what comes in by it.
+/// The estimate of the capacity of one member's link, which follows the packets that come in by it.
 ///
-/// If packets get lost, the link takes in seven eighths of what came meanwhile. From then on it is believed to take
-/// in more and more, quickly far below the rate that lost packets, slowly around it, quickly above; and hardly more
-/// while too little comes to show anything.
+/// If packets get lost, the link is believed to take in seven eighths of the rate meanwhile. From then on the estimate
+/// grows: quickly far below the rate that lost packets, slowly around it, quickly above, and hardly while too little
+/// comes to show anything.
 #[derive(Clone, Debug)]
 pub struct Estimate {
     most: u64,
     now: u64,
     /// The rate at which packets got lost last.
     lossy: Option<u64>,
-    /// Of the interval that goes on: when it began, bytes and packets that came, packets that got lost.
+    /// The current interval: its beginning, the bytes and packets that came, and the packets that got lost.
     began: Time,
     bytes: u64,
     packets: u64,
     lost: u64,
-    /// Which packets those were: whose, and which of theirs.
+    /// The lost packets of the interval: their senders and their numbers.
     missing: BTreeSet<(usize, u64)>,
-    /// Losses may still be those of the rate before.
+    /// Losses may still come from the rate before.
     settling: bool,
     losses: Losses,
 }
 
-/// What an [`Estimate`] has seen of losses since it began.
+/// The losses that an [`Estimate`] has seen since it began.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Losses {
     /// Packets that got lost, in all intervals that are over.
     pub packets: u64,
-    /// Times that so many got lost that the link was taken to take in less.
+    /// The number of intervals with losses after which the estimate was lowered.
     pub lowered: u64,
 }
 
 impl Estimate {
-    /// For a link that takes in `most`; without losses that is believed.
+    /// The estimate of a link that takes in `most`; without losses that is believed.
     pub fn new(now: Time, most: Capacity) -> Self {
         let most = most.bits_per_second();
         Self {
@@ -73,17 +74,17 @@ impl Estimate {
         }
     }
 
-    /// What was lost.
+    /// The losses since the estimate began.
     pub const fn losses(&self) -> Losses {
         self.losses
     }
 
-    /// What the link is believed to take in.
+    /// The estimated capacity.
     pub fn capacity(&self) -> Capacity {
         Capacity::new(self.now)
     }
 
-    /// A view begins: what came before says nothing of what comes now, and nothing came since.
+    /// A view begins: packets from before say nothing of what comes now, and none came since.
     pub fn restart(&mut self, now: Time) {
         self.begin(now);
         self.settling = false;
@@ -95,10 +96,10 @@ impl Estimate {
         self.missing.clear();
     }
 
-    /// A packet of so many bytes came for the first time; which it was, if it had been missing and asked for.
+    /// A packet of `bytes` bytes came for the first time; `missing` names it if it had been missing and requested.
     pub fn on_packet(&mut self, now: Time, bytes: usize, missing: Option<(usize, u64)>) {
         if self.packets == 0 {
-            // What came before that was nothing: it says nothing of the link.
+            // Nothing came before that, which says nothing of the link.
             self.began = self.began.max(now);
         }
         self.packets += 1;
@@ -107,13 +108,14 @@ impl Estimate {
         self.missing.extend(missing);
     }
 
-    /// A packet came again. If this one had been missing, it was only late; others may have been sent again for others.
+    /// A packet came again. If it had been missing, it was only late; others may have been sent again for other
+    /// members.
     pub fn on_again(&mut self, which: (usize, u64)) {
         let was_late = self.missing.remove(&which);
         self.lost = self.lost.saturating_sub(u64::from(was_late));
     }
 
-    /// Looks at an interval that is over; answers whether the estimate has changed.
+    /// Looks at an interval that is over; returns whether the estimate has changed.
     pub fn observe(&mut self, now: Time) -> bool {
         let length = now.since(self.began);
         if length < INTERVAL {
@@ -134,7 +136,7 @@ impl Estimate {
         self.now != before
     }
 
-    /// When to call [`Self::observe`] at the latest; `None` while there is nothing to find out.
+    /// The time at which to call [`Self::observe`] at the latest; `None` while there is nothing to find out.
     pub fn next_time(&self) -> Option<Time> {
         let open = self.packets > 0 || self.now < self.most;
         open.then(|| self.began.after(INTERVAL))

@@ -1,4 +1,4 @@
-//! The state of one member: what all require, and its own request (FastCast figure 4, lines 1 to 33).
+//! The state of one member: the requirements of all members, and its own request (FastCast figure 4, lines 1 to 33).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::{Capacity, Note, Word, WordError, max_min};
 use crate::mutants::{self, Mutant};
 
-/// What all go by has to change by more than one part in so many to be worth a word.
+/// The capacity that all go by has to change by more than one part in this number to be worth a word.
 const NOTABLE: u64 = 64;
 
 /// A request of this process, from its broadcast until it is settled.
@@ -14,36 +14,36 @@ const NOTABLE: u64 = 64;
 struct Request {
     number: u64,
     requirement: u64,
-    /// More is only in force when all know; less is in force before anybody does.
+    /// An increase is only in force when all members know of it; a decrease is in force before any other member does.
     increase: bool,
     /// Whether the path has taken the word.
     sent: bool,
     /// Whether it was delivered here.
     delivered: bool,
-    /// Who has said that it is applied there.
+    /// The members that have said that they applied it.
     acked: Vec<bool>,
 }
 
-/// What each member of the view requires, as far as this process knows, and what follows for its rate.
+/// The requirements of all members of the view, as far as this process knows, and its rate that follows from them.
 ///
-/// The path hands in what the application wants ([`Self::want`]), each word in the order that it is
-/// delivered ([`Self::on_word`]), and what members say they have applied ([`Self::on_applied`]). It takes out
-/// words to broadcast ([`Self::poll_word`]) and what to say of others' requests ([`Self::applied`]), and may
-/// send at [`Self::rate`].
+/// The path hands in the rate that the application wants ([`Self::want`]), each word in the order of delivery
+/// ([`Self::on_word`]), and the requests that members say they have applied ([`Self::on_applied`]). It takes out words
+/// to broadcast ([`Self::poll_word`]) and acknowledgements of the others' requests ([`Self::applied`]), and may send at
+/// [`Self::rate`].
 #[derive(Clone, Debug)]
 pub struct Shares {
-    /// As configured: what is required is never more.
+    /// The configured capacity: the requirement is never more.
     most: Capacity,
-    /// What this process's own link takes in now.
+    /// The capacity of this process's own link now.
     link: Capacity,
-    /// What each member's link takes in, as far as was said.
+    /// The capacity of each member's link, as that member has said it last.
     links: Vec<u64>,
-    /// The last number of a word about that, and whether there is something to say.
+    /// The last number of a word about the own link, and whether there is something to say.
     link_number: u64,
     link_news: bool,
-    /// What a word under way says of it.
+    /// The capacity in a word under way.
     link_said: Option<u64>,
-    /// The smallest in the view.
+    /// The smallest capacity in the view.
     capacity: Capacity,
     me: usize,
     /// Empty while no view is installed.
@@ -52,9 +52,9 @@ pub struct Shares {
     applied: Vec<u64>,
     /// Whether `applied` has changed since it was last told.
     news: bool,
-    /// What the application wants.
+    /// The rate that the application wants.
     wish: u64,
-    /// What is in force, or was when the last view ended.
+    /// The requirement that is in force, or was when the last view ended.
     own: u64,
     /// The last number that was used.
     number: u64,
@@ -63,7 +63,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// For a process whose link takes in so much. It requires nothing yet, and is in no view.
+    /// For a process whose link takes in `capacity`. It requires nothing yet, and is in no view.
     pub fn new(capacity: Capacity) -> Self {
         Self {
             most: capacity,
@@ -85,7 +85,7 @@ impl Shares {
         }
     }
 
-    /// What the other members of the next view are to know.
+    /// The note for the other members of the next view.
     pub fn note(&self) -> Note {
         Note {
             requirement: self.own,
@@ -93,7 +93,7 @@ impl Shares {
         }
     }
 
-    /// The view has ended: nothing may be sent, and what the application wants is only remembered.
+    /// The view has ended: nothing may be sent, and the wish of the application is only remembered.
     pub fn freeze(&mut self) {
         self.requirements.clear();
         self.applied.clear();
@@ -105,9 +105,9 @@ impl Shares {
         }
     }
 
-    /// A view begins, with the note of each member; `me` is one of them. A request that was under way is
-    /// forgotten, as not all may have heard of it, and made anew. `None` is a note that could not be
-    /// read: it counts as all that there is.
+    /// A view begins, with the note of each member; `me` is one of them. A request that was under way is forgotten, as
+    /// not all members may have heard of it, and made anew. `None` is a note that could not be read: its requirement
+    /// counts as all that there is.
     ///
     /// # Panics
     /// If there is no member `me`.
@@ -128,14 +128,14 @@ impl Shares {
         self.say_link();
     }
 
-    /// The own link takes in so much now. The others are told if it makes a difference.
+    /// The own link takes in `link` now. The others are told if it makes a difference.
     pub fn set_link(&mut self, link: Capacity) {
         self.link = link.min(self.most);
         self.say_link();
     }
 
-    /// There is something to say of the own link if all would go by less, or if they may have gone by what was said of
-    /// it, and there is more now: others with slow links may have the same to say.
+    /// There is something to say of the own link if all members would go by less, or if they may have gone by the
+    /// capacity of it that was said, and there is more now: others with slow links may have the same to say.
     fn say_link(&mut self) {
         // One word at a time: the next when this one is delivered.
         let Some(&said) = self.links.get(self.me).filter(|_| self.link_said.is_none()) else {
@@ -148,14 +148,14 @@ impl Shares {
         self.link_news = link < least - part || more;
     }
 
-    /// What all go by: the slowest link, the own one as it was said.
+    /// The capacity that all members go by: that of the slowest link, where the own one counts as it was said.
     fn least(&self) -> Capacity {
         let least = self.links.iter().min();
         let least = Capacity::new(least.copied().unwrap_or(u64::MAX));
         least.min(self.most).max(Capacity::LEAST)
     }
 
-    /// The application wants to send so much, in bits per second. While a request is under way that is only
+    /// The application wants to send at this rate, in bits per second. While a request is under way the wish is only
     /// remembered: the next request says what is wanted then.
     pub fn want(&mut self, bits_per_second: u64) {
         self.wish = bits_per_second;
@@ -181,10 +181,10 @@ impl Shares {
         })
     }
 
-    /// A word of a member is delivered, one's own among them (figure 4, lines 11 to 16 and 31 to 33).
+    /// A word of a member, perhaps of this one, is delivered (figure 4, lines 11 to 16 and 31 to 33).
     ///
     /// # Errors
-    /// If a peer has sent what is no word. Nothing changes.
+    /// If the bytes of a peer are no word. Nothing changes.
     pub fn on_word(&mut self, sender: usize, bytes: &[u8]) -> Result<(), WordError> {
         match Word::decode(bytes)? {
             Word::Requirement {
@@ -195,8 +195,8 @@ impl Shares {
         }
     }
 
-    /// All go by the slowest link. Who has not heard of it yet goes by what was before, so that rates
-    /// fit the larger of both.
+    /// All members go by the slowest link. A member that has not heard of the new capacity yet goes by the one before,
+    /// so rates fit the larger of both.
     fn on_capacity(&mut self, sender: usize, capacity: u64) -> Result<(), WordError> {
         *self.links.get_mut(sender).ok_or(WordError::Sender)? = capacity;
         if sender == self.me {
@@ -253,12 +253,12 @@ impl Shares {
         &self.applied
     }
 
-    /// Whether [`Self::applied`] has something new since this was last asked: somebody waits for it.
+    /// Whether [`Self::applied`] has something new since the last call: another member waits for it.
     pub fn take_news(&mut self) -> bool {
         core::mem::take(&mut self.news)
     }
 
-    /// What this process may send in all, in bits per second: its share, and its part of what is reserved. 0
+    /// The rate at which this process may send in all, in bits per second: its share, and its part of the reserve. 0
     /// while no view is installed.
     pub fn rate(&self) -> u64 {
         match self.requirements.len() {
@@ -272,27 +272,27 @@ impl Shares {
         self.share
     }
 
-    /// What is divided in this view.
+    /// The capacity that is divided in this view.
     pub fn capacity(&self) -> Capacity {
         self.capacity
     }
 
-    /// What the own link takes in now, whether the others were told or not.
+    /// The capacity of the own link now, whether the others were told or not.
     pub fn link(&self) -> Capacity {
         self.link
     }
 
-    /// How many words about the own link there were.
+    /// The number of words about the own link so far.
     pub fn link_words(&self) -> u64 {
         self.link_number
     }
 
-    /// What each member requires, in bits per second; of this process, what is in force (`bwRequirements`).
+    /// The requirement of each member, in bits per second; of this process, the one in force (`bwRequirements`).
     pub fn requirements(&self) -> &[u64] {
         &self.requirements
     }
 
-    /// By how much the increase under way is to raise the own requirement, in bits per second; 0 if there is
+    /// The amount by which the increase under way is to raise the own requirement, in bits per second; 0 if there is
     /// none (`ongoing_increase`).
     pub fn ongoing_increase(&self) -> u64 {
         let request = self.request.as_ref().filter(|request| request.increase);
@@ -306,7 +306,7 @@ impl Shares {
         request.map(|request| request.number)
     }
 
-    /// How many others have acknowledged the increase under way (`acks`).
+    /// The number of others that have acknowledged the increase under way (`acks`).
     pub fn acks(&self) -> usize {
         let request = self.request.as_ref().filter(|request| request.increase);
         request.map_or(0, |request| {
@@ -320,8 +320,8 @@ impl Shares {
         request.is_some_and(|request| request.increase && request.delivered)
     }
 
-    /// Begins a request if something else is wanted than is in force, and none is under way (figure 4, lines
-    /// 7 to 10 and 26 to 30).
+    /// Begins a request if the wish differs from the requirement in force, and none is under way (figure 4, lines 7 to
+    /// 10 and 26 to 30).
     fn go_on(&mut self) {
         let wish = self.wish.min(self.most.shared());
         if self.requirements.is_empty() || self.request.is_some() || wish == self.own {

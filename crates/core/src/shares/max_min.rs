@@ -4,13 +4,13 @@ use alloc::vec::Vec;
 
 use crate::mutants::{self, Mutant};
 
-/// What member `me` may send, in bits per second, if member `i` wants to send `requirements[i]` and every
+/// The rate at which member `me` may send, in bits per second, if member `i` wants to send `requirements[i]` and every
 /// member's link takes in `capacity`.
 ///
-/// The fullest link of those that `me` sends to is that of the other who requires least, as nobody takes in
-/// what it sends itself; so `me` shares with all others but that one. What is not divisible by the
-/// number of those who get less than they require, is left over. Which of two with the same requirement
-/// comes first makes no difference to anybody.
+/// The fullest link of those that `me` sends to is that of the other member that requires least, as no member takes in
+/// what it sends itself; so `me` shares with all others but that one. The remainder of the division by the number of
+/// members that get less than they require is left over. The order of two members with the same requirement makes no
+/// difference to anybody.
 ///
 /// # Panics
 /// If there is no member `me`.
@@ -31,7 +31,7 @@ pub fn max_min(requirements: &[u64], me: usize, capacity: u64) -> u64 {
     mine.min(level(&sharing, capacity))
 }
 
-/// What those get who require more than they get. `ascending` is not empty.
+/// The rate of the members that require more than they get. `ascending` is not empty.
 fn level(ascending: &[u64], capacity: u64) -> u64 {
     let mut left = capacity;
     for (at, &requirement) in ascending.iter().enumerate() {

@@ -1,10 +1,10 @@
-//! Who may send how fast (FastCast §3.5, figure 4): shares of the links that all compute alike.
+//! The rates at which members may send (FastCast §3.5, figure 4): shares of the links that all members compute alike.
 //!
-//! A link of the network takes in what all members but one send. [`max_min`] divides its capacity by what
-//! each member requires; [`Shares`] keeps what each requires, in the one order, so that the rates that are in
-//! force never exceed any link together, whoever is slow; [`Demand`] turns the application's load into a
-//! requirement; [`Estimate`] turns losses into a capacity; [`Pacer`] turns a rate into bursts. `docs/protocols/shares.md` has the rules, and why they
-//! are safe.
+//! A link of the network takes in the packets of all members but one. [`max_min`] divides its capacity by the
+//! requirements of the members; [`Shares`] keeps these requirements, in the one order, so that the rates in force never
+//! exceed any link together, whichever member is slow; [`Demand`] turns the application's load into a requirement;
+//! [`Estimate`] turns losses into a capacity; [`Pacer`] turns a rate into bursts. `docs/protocols/shares.md` has the
+//! rules, and the reasons for which they are safe.
 
 mod capacity;
 mod demand;

@@ -10,20 +10,20 @@ const BYTE: i128 = 8 * 1_000_000_000;
 /// No more credit or debt than this, and no more at once: an eighth of the range, so that sums stay in it.
 const MOST: i128 = i128::MAX / 8;
 
-/// No more is owed for repairs than what leaves in so long, in nanoseconds, and a burst.
+/// The time whose bytes at the rate, and a burst, are the most that is owed for repairs, in nanoseconds.
 const LONGEST_DEBT: u64 = 100_000_000;
 
-/// How a rate is cut into bursts.
+/// The rules by which a rate is cut into bursts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bursts {
     /// The largest burst of a sender that is in time, in bytes; one that is late may send at once what it has earned
     /// since its last. The buffer of each port of the switch has to take in one of each sender at once, and one must be
     /// at least as large as a datagram.
     pub bytes: usize,
-    /// From the beginning of a burst to that of the next, in nanoseconds, at least.
+    /// The least time from the beginning of a burst to that of the next, in nanoseconds.
     pub gap: u64,
-    /// How late bursts may be made up for, in nanoseconds: a timer may come late. What all senders make up for
-    /// at once exceeds a link by no more than it takes in during that time, and a burst of each.
+    /// The delay of bursts that may be made up for, in nanoseconds: a timer may come late. The bytes that all senders
+    /// make up for at once exceed a link by no more than it takes in during that time, and a burst of each.
     pub late: u64,
 }
 
@@ -31,8 +31,8 @@ impl Bursts {
     /// The least time between two bursts, in nanoseconds.
     pub const GAP: u64 = 100_000;
 
-    /// For links that take in so much: bursts of 256 µs of it (32 kB at 1 Gbit/s), at least of 16 KiB; and
-    /// 2 ms to make up for.
+    /// The rules for links of this capacity: bursts of 256 µs of it (32 kB at 1 Gbit/s), at least of 16 KiB; and 2 ms
+    /// to make up for.
     pub const fn of(capacity: Capacity) -> Self {
         let bytes = capacity.bits_per_second() / 8 / 1_000_000 * 256;
         Self {
@@ -47,20 +47,20 @@ impl Bursts {
     }
 }
 
-/// When how much may leave. A new rate counts from the moment it is set.
+/// A token bucket, which says when a sender may send how many bytes. A new rate counts from the moment it is set.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     bursts: Bursts,
-    /// In bits per second.
+    /// The rate, in bits per second.
     rate: u64,
-    /// What may leave, below 0 if more has left.
+    /// The credit, below 0 if more has left than was earned.
     credit: i128,
-    /// What has left for repairs and is not paid for: up to half of what is earned goes there, so that whoever has packets
-    /// sent again and again takes no more than half of their sender's rate.
+    /// The repairs that have left and are not paid for: up to half of the earned credit goes there, so that a member
+    /// that requests packets again and again takes no more than half of their sender's rate.
     debt: i128,
-    /// When `credit` and `debt` were computed.
+    /// The time at which `credit` and `debt` were computed.
     at: Time,
-    /// When the last burst began, and what it may still have, in bytes.
+    /// The time at which the last burst began, and the bytes that it may still have.
     burst: Option<(Time, usize)>,
 }
 
@@ -77,8 +77,8 @@ impl Pacer {
         }
     }
 
-    /// From now on so much may leave, in bits per second. What has come together at the old rate stays only as
-    /// far as it could have come together at the new one.
+    /// Sets the rate, in bits per second. Credit of the old rate stays only as far as the new rate could have earned
+    /// it.
     pub fn set_rate(&mut self, now: Time, bits_per_second: u64) {
         self.refill(now);
         self.rate = bits_per_second;
@@ -86,7 +86,7 @@ impl Pacer {
         self.debt = self.debt.min(self.most_owed());
     }
 
-    /// From now on bursts are cut like this.
+    /// Sets the rules by which bursts are cut.
     pub fn set_bursts(&mut self, now: Time, bursts: Bursts) {
         self.refill(now);
         self.bursts = bursts;
@@ -98,7 +98,7 @@ impl Pacer {
         self.rate
     }
 
-    /// How many bytes may leave now.
+    /// The bytes that may leave now.
     pub fn allowance(&mut self, now: Time) -> usize {
         self.refill(now);
         let room = match self.burst {
@@ -110,7 +110,7 @@ impl Pacer {
         room.min(credit.unwrap_or(usize::MAX))
     }
 
-    /// So many bytes of a burst leave now.
+    /// `count` bytes of a burst leave now.
     pub fn sent(&mut self, now: Time, count: usize) {
         self.owe(now, count);
         let left = match self.burst {
@@ -133,14 +133,14 @@ impl Pacer {
             .max(usize::try_from(earned).unwrap_or(usize::MAX))
     }
 
-    /// So many bytes leave now that wait for nothing, as control messages do: bursts after them wait instead.
+    /// `count` bytes leave now that wait for nothing, as control messages do: bursts after them wait instead.
     pub fn owe(&mut self, now: Time, count: usize) {
         self.refill(now);
         self.credit = (self.credit - bytes(count)).max(-MOST);
     }
 
-    /// So many bytes leave now that were sent before: they wait for nothing, and of what comes after them half does not wait
-    /// for them, either.
+    /// `count` bytes leave now that were sent before. They wait for nothing, and half of the credit earned afterwards
+    /// does not go to them, either.
     pub fn repaired(&mut self, now: Time, count: usize) {
         self.refill(now);
         self.debt = (self.debt + bytes(count)).min(self.most_owed());
@@ -151,8 +151,8 @@ impl Pacer {
         self.debt = 0;
     }
 
-    /// When so many bytes, or a whole burst if that is less, may leave, if nothing else does before; `None` if
-    /// there is no rate to wait for.
+    /// The time at which `count` bytes, or a whole burst if that is less, may leave, if nothing else does before;
+    /// `None` if there is no rate to wait for.
     pub fn next_time(&self, count: usize) -> Option<Time> {
         let count = count.min(self.bursts.bytes);
         let lacking = bytes(count) - self.credit;
@@ -173,7 +173,7 @@ impl Pacer {
         })
     }
 
-    /// What comes together while nothing leaves: not only one burst, as a timer cuts off parts of a
+    /// The most credit that comes together while nothing leaves: more than one burst, as a timer cuts off parts of a
     /// nanosecond, and that would add up.
     fn most(&self) -> i128 {
         bytes(self.bursts.bytes) + product(self.rate, self.bursts.late)

@@ -1,4 +1,4 @@
-//! What members tell each other about shares.
+//! The words of members about shares, and their notes.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ const REQUIREMENT: u8 = 1;
 /// The first byte of a capacity in the one order.
 const CAPACITY: u8 = 2;
 
-/// Why bytes of a peer are not a word.
+/// The reason for which bytes of a peer are not a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WordError {
     /// It is not as long as its kind has to be.
@@ -31,18 +31,18 @@ impl fmt::Display for WordError {
 
 impl core::error::Error for WordError {}
 
-/// What travels in the one order.
+/// A word in the one order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Word {
-    /// From here on the sender requires so much, be it more or less than before (FastCast figure 4: `INCR`,
-    /// `DECR`; there is no sum to get wrong when the whole is said).
+    /// From here on the sender requires this rate, more or less than before (FastCast figure 4: `INCR`, `DECR`; a word
+    /// with the whole requirement leaves no sum to get wrong).
     Requirement {
         /// Names the request: grows with each request of this process.
         number: u64,
         /// In bits per second.
         requirement: u64,
     },
-    /// From here on the sender's link takes in so much.
+    /// From here on the sender's link takes in this rate.
     Capacity {
         /// Grows with each word of this kind of this process.
         number: u64,
@@ -94,12 +94,12 @@ impl Word {
     }
 }
 
-/// What the members of the next view are to know of a process before it begins.
+/// The words of a process to the members of the next view, before that begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Note {
-    /// What it requires, in bits per second: what is in force, without a request that is under way.
+    /// The requirement in force, in bits per second, without a request that is under way.
     pub requirement: u64,
-    /// What its link takes in, in bits per second. All go by the slowest link.
+    /// The capacity of its link, in bits per second. All members go by the slowest link.
     pub capacity: u64,
 }
 

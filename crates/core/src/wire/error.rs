@@ -1,8 +1,8 @@
-//! Why bytes are not a packet.
+//! Reasons for which bytes are not a packet.
 
 use core::fmt;
 
-/// Why a datagram was refused. Each is counted; none is fatal.
+/// The reason for which a datagram was refused. Each is counted; none is fatal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DecodeError {
     /// It ends before its fields do.

@@ -1,4 +1,4 @@
-//! What a data packet carries: whole messages, or parts of large ones.
+//! The body of a data packet: whole messages, or parts of large ones.
 //!
 //! A frame starts with the counter of its first message (a variable-length number), followed by
 //! records. A record is a tag, a 16-bit length and the bytes; the first part of a cut message also
@@ -41,7 +41,7 @@ pub struct Frame {
     bytes: Bytes,
     /// Counter of the first message.
     counter: u64,
-    /// How many messages end in it: each takes at least three of its bytes, of which a datagram has
+    /// The number of messages that end in it: each takes at least three of its bytes, of which a datagram has
     /// at most 65,507.
     messages: u16,
     /// Part of the first message that it starts with.
@@ -51,7 +51,7 @@ pub struct Frame {
     records_at: u8,
 }
 
-/// What a record holds.
+/// The content of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecordKind {
     /// A whole message.
@@ -76,7 +76,7 @@ pub enum RecordKind {
 /// One record of a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// What it holds.
+    /// The content.
     pub kind: RecordKind,
     /// Its message asked for reliable service, though the frame is of another.
     pub reliable: bool,
@@ -137,7 +137,7 @@ impl Frame {
         self.bytes
     }
 
-    /// Where its first record stands in the stream of its sender.
+    /// The place of its first record in the stream of its sender.
     pub const fn start(&self) -> FrameCursor {
         FrameCursor {
             counter: self.counter,
@@ -145,7 +145,7 @@ impl Frame {
         }
     }
 
-    /// Where the sender's next frame continues.
+    /// The place in the stream of its sender at which the next frame continues.
     pub const fn end(&self) -> FrameCursor {
         FrameCursor {
             counter: self.counter + self.messages as u64,
@@ -153,8 +153,8 @@ impl Frame {
         }
     }
 
-    /// The counter and the bytes of its message, if it holds just one, and that whole: the short way
-    /// for the most frequent kind of frame.
+    /// The counter and the bytes of its message, if it holds just one whole message: the short way for the most
+    /// frequent kind of frame.
     ///
     /// # Errors
     /// The frame itself, if it holds anything else.
@@ -258,7 +258,7 @@ impl RawRecord {
         })
     }
 
-    /// Which part it is, if it is a further part of a cut message.
+    /// The index of the part, if the record is a further part of a cut message.
     const fn part(&self) -> Option<u16> {
         match self.kind {
             RecordKind::Whole | RecordKind::First { .. } => None,
@@ -266,7 +266,7 @@ impl RawRecord {
         }
     }
 
-    /// Where the stream stands behind it, if `messages` messages of the frame ended before it.
+    /// The place of the stream behind the record, if `messages` messages of the frame ended before it.
     #[inline(always)]
     fn ends(&self, messages: u16) -> Result<Ends, DecodeError> {
         let part = match self.kind {
@@ -292,7 +292,7 @@ impl RawRecord {
 
 const OVERFLOW: DecodeError = DecodeError::Frame("a message counter or part index overflows");
 
-/// Where a sender's stream stands behind a record.
+/// The place of a sender's stream behind a record.
 struct Ends {
     /// Messages of the frame that have ended.
     messages: u16,
@@ -300,7 +300,7 @@ struct Ends {
     part: u16,
 }
 
-/// A variable-length number at the start of `bytes`, and how many bytes it takes.
+/// A variable-length number at the start of `bytes`, and the number of its bytes.
 #[inline(always)]
 pub fn read_varint(bytes: &[u8]) -> Result<(u64, usize), DecodeError> {
     let mut value = 0_u64;

@@ -10,13 +10,13 @@ use crate::contract::{Incarnation, NodeId, RingId, Service};
 pub const VERSION: u8 = 0xA3;
 /// Size of the common header.
 pub const HEADER_BYTES: usize = 36;
-/// Size of what every datagram ends with where nothing else is said: room for the checksum of whoever
-/// owns the sockets.
+/// The size of the room at the end of every datagram where nothing else is said: room for a checksum of the owner of
+/// the sockets.
 pub const SEAL_BYTES: usize = 4;
-/// The most room that whoever owns the sockets may ask for to seal datagrams.
+/// The most room that the owner of the sockets may ask for to seal datagrams.
 pub const MAX_SEAL_BYTES: usize = 64;
 
-/// What a datagram is.
+/// The kind of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A packet of messages of a ring.
@@ -25,19 +25,19 @@ pub enum Kind {
     Token = 1,
     /// Wakes the holder of an idle ring's token.
     Hurry = 2,
-    /// Who wants a ring with whom.
+    /// A join: the processes that its sender wants a ring with, and those it has given up.
     Join = 3,
     /// The token that forms a ring.
     Commit = 4,
-    /// A ring is here.
+    /// A merge-detect message: shows a ring to processes that are not on it.
     MergeDetect = 5,
     /// A data packet that carries a packet of an old ring.
     Recovered = 6,
     /// A packet of messages that FastCast orders.
     FastData = 8,
-    /// What a member of a FastCast view tells the others.
+    /// Acknowledgements, places and requests of a member of a FastCast view.
     FastControl = 9,
-    /// A packet of FastCast's own.
+    /// A packet of FastCast itself, without messages of the application.
     FastOwn = 10,
     /// A packet of messages of the leader, with its place.
     FastPlaced = 11,
@@ -45,16 +45,16 @@ pub enum Kind {
     Part = 12,
 }
 
-/// What the first 36 bytes say: see [`super`].
+/// The fields of the first 36 bytes: see [`super`].
 #[derive(Clone, Copy, Debug)]
 pub struct Header {
-    /// What it is.
+    /// The kind of the datagram.
     pub kind: Kind,
     /// The code of the service of a data packet, else 0.
     pub service: u8,
     /// Low bits of the `token_seq` of a data packet's sender's visit; of a part its index.
     pub round: u16,
-    /// Which cluster it belongs to.
+    /// The cluster that the datagram belongs to.
     pub cluster: u32,
     /// The ring's number; of a part the size of its value.
     pub ring_seq: u64,
@@ -62,9 +62,9 @@ pub struct Header {
     pub incarnation: u64,
     /// `seq` or `token_seq`; of a part the counter of its value.
     pub seq: u64,
-    /// Who sent it.
+    /// The sender; of a part the node of its proposer.
     pub sender: NodeId,
-    /// The ring's representative, or 0; of a part how many parts there are.
+    /// The ring's representative, or 0; of a part the number of parts.
     pub rep: u16,
 }
 
@@ -74,7 +74,7 @@ pub fn is_for_data_path(datagram: &[u8]) -> bool {
     datagram.get(1).is_some_and(|kind| kind & 0x0f >= 8)
 }
 
-/// The header of a datagram, and what is between it and the last `seal_bytes` bytes.
+/// The header of a datagram, and the bytes between it and the last `seal_bytes` bytes.
 #[inline(always)]
 pub fn read_header(mut bytes: Bytes, seal_bytes: usize) -> Result<(Header, Bytes), DecodeError> {
     let (header, body) = split_header(&bytes, seal_bytes)?;
@@ -84,7 +84,7 @@ pub fn read_header(mut bytes: Bytes, seal_bytes: usize) -> Result<(Header, Bytes
     Ok((header, bytes))
 }
 
-/// The same, where what is between them is only looked at.
+/// The same parts of a datagram that is only lent.
 #[inline(always)]
 pub fn split_header(bytes: &[u8], seal_bytes: usize) -> Result<(Header, &[u8]), DecodeError> {
     let sealed_at = bytes.len().checked_sub(seal_bytes);
@@ -103,7 +103,7 @@ pub fn read_incarnation(body: &mut &[u8]) -> Result<Incarnation, DecodeError> {
     }
 }
 
-/// Nothing may be left.
+/// Refuses bytes that are left behind the last field.
 pub fn expect_empty(body: &[u8]) -> Result<(), DecodeError> {
     if body.is_empty() {
         Ok(())
@@ -113,7 +113,7 @@ pub fn expect_empty(body: &[u8]) -> Result<(), DecodeError> {
 }
 
 impl Header {
-    /// Of a datagram of a ring.
+    /// The header of a datagram of a ring.
     pub fn of_ring(kind: Kind, cluster: u32, ring: RingId, sender: NodeId) -> Self {
         let mut header = Self::without_ring(kind, cluster, sender);
         header.ring_seq = ring.ring_seq;
@@ -122,7 +122,7 @@ impl Header {
         header
     }
 
-    /// Of one that belongs to none.
+    /// The header of a datagram that belongs to no ring.
     pub const fn without_ring(kind: Kind, cluster: u32, sender: NodeId) -> Self {
         Self {
             kind,

@@ -1,4 +1,4 @@
-//! What datagrams of all protocols have in common: their header, frames of messages, and why bytes are none.
+//! The common parts of the datagrams of all protocols: their header, frames of messages, and the errors of decoding.
 //!
 //! Reading is total. All numbers are little-endian. Every datagram starts with the same 36 bytes and ends with room to
 //! seal it:
@@ -14,8 +14,8 @@
 //! | 24..32 | `seq` of a data packet, `token_seq` of a token or commit token, else 0 |
 //! | 32..34 | sender |
 //! | 34..36 | ring id: representative; 0 where there is no ring yet |
-//! | last | left 0 here, filled in and checked by whoever owns the sockets, who says how many they are; a
-//! |  | checksum's [`SEAL_BYTES`] if he says nothing |
+//! | last | left 0 here, filled in and checked by the owner of the sockets, which says how many they are; a
+//! |  | checksum's [`SEAL_BYTES`] if it says nothing |
 
 mod error;
 mod frame;
@@ -36,5 +36,5 @@ pub use header::{
 pub use part::{Part, PartHead, part_bytes};
 pub use range::{RequestRange, push_merged};
 
-/// Members that a ring has at most: an obligation set is a mask of as many bits.
+/// The most members that a ring has: an obligation set is a mask of as many bits.
 pub const MAX_MEMBERS: usize = 128;

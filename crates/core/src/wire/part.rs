@@ -1,7 +1,7 @@
 //! A part of a value that Ring Paxos multicasts.
 //!
 //! Of the common header it uses `incarnation` (the proposer's), `seq` (the value's counter), `round` (the index of the
-//! part), `rep` (how many parts there are) and `ring_seq` (the value's size in bytes).
+//! part), `rep` (the number of parts) and `ring_seq` (the value's size in bytes).
 
 use alloc::vec::Vec;
 
@@ -9,18 +9,18 @@ use super::header::{HEADER_BYTES, Header, Kind};
 use super::{DecodeError, split_header};
 use crate::contract::{Incarnation, Process};
 
-/// Which part of which value.
+/// The identity of a part of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PartHead {
-    /// Which cluster it belongs to.
+    /// The cluster that it belongs to.
     pub cluster: u32,
-    /// Whose value.
+    /// The process that proposes the value.
     pub proposer: Process,
     /// The value's counter, from 1.
     pub counter: u64,
-    /// Which part, from 0.
+    /// The index of the part, from 0.
     pub index: u16,
-    /// How many parts there are; all but the last have one size.
+    /// The number of parts; all but the last have one size.
     pub count: u16,
     /// The size of the value, in bytes.
     pub total: u32,
@@ -29,9 +29,9 @@ pub struct PartHead {
 /// A part of a value. It is copied into its value at once, so that its bytes are only lent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part<'a> {
-    /// Which.
+    /// The identity of the part.
     pub head: PartHead,
-    /// Where in the value it begins.
+    /// The offset in the value at which it begins, in bytes.
     pub offset: usize,
     /// Its bytes.
     pub bytes: &'a [u8],
@@ -40,7 +40,7 @@ pub struct Part<'a> {
 const CONTRADICTION: DecodeError = DecodeError::Part("a part does not fit into its value");
 
 impl<'a> Part<'a> {
-    /// Reads one datagram whose last `seal_bytes` bytes are for whoever owns the sockets.
+    /// Reads one datagram whose last `seal_bytes` bytes are for the owner of the sockets.
     ///
     /// # Errors
     /// Any bytes that are no part of a value.
@@ -85,7 +85,7 @@ impl<'a> Part<'a> {
 }
 
 impl PartHead {
-    /// Where a part of so many bytes begins; `None` if there is no such part of this value.
+    /// The offset of a part of `len` bytes; `None` if there is no such part of this value.
     fn offset(&self, len: usize) -> Option<usize> {
         let (index, count) = (usize::from(self.index), usize::from(self.count));
         let total = usize::try_from(self.total).ok()?;
@@ -119,7 +119,7 @@ impl PartHead {
     }
 }
 
-/// What a datagram of this size has room for, in bytes of a value.
+/// The number of bytes of a value that a datagram of this size has room for.
 pub const fn part_bytes(datagram_bytes: usize, seal_bytes: usize) -> usize {
     datagram_bytes - HEADER_BYTES - seal_bytes
 }

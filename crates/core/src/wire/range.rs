@@ -1,4 +1,4 @@
-//! Ranges of packets that are asked for.
+//! Ranges of packets requested for retransmission.
 
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ use crate::contract::Seq;
 pub struct RequestRange {
     /// The first packet wanted.
     pub first: Seq,
-    /// How many, at least 1.
+    /// The number of packets, at least 1.
     pub count: u32,
 }
 
@@ -21,8 +21,8 @@ impl RequestRange {
     }
 }
 
-/// Appends a range that starts above all before it, merging it with the last where they touch.
-/// Answers false where that would make more than `most` ranges.
+/// Appends a range that starts above all before it, merging it with the last where they touch. Returns false if that
+/// would make more than `most` ranges.
 pub fn push_merged(ranges: &mut Vec<RequestRange>, range: RequestRange, most: usize) -> bool {
     if let Some(last) = ranges.last_mut()
         && last.last() + 1 >= range.first

@@ -1,5 +1,5 @@
-//! What engines promise, without protocol: configurations with one order each, of which members receive
-//! more and more. When daemons part or meet, those who go together deliver the same. Views are in `views`.
+//! The promises of engines, without protocol: configurations with one order each, of which members receive more and
+//! more. When daemons part or meet, those that go together deliver the same. Views are in `views`.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! K1 to K8 and K10, of everything that clients have seen.
+//! K1 to K8 and K10, checked on all events of clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 

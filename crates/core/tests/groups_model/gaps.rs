@@ -1,4 +1,4 @@
-//! K10: clients of a daemon that is in no view are told so, and what they miss.
+//! K10: clients of a daemon that is in no view are told so, and are told whether they missed messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 

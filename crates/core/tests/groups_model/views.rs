@@ -1,5 +1,5 @@
-//! What engines of primary views promise: one view after the other, each of a majority with somebody of the one
-//! before. What anybody delivers, all members of its view have; who is in no view delivers nothing.
+//! The promises of engines of primary views: one view after the other, each of a majority with a member of the one
+//! before. Each message that a member delivers, all members of its view have; a process in no view delivers nothing.
 
 use rota_core::contract::{Delivery, Process};
 

@@ -1,4 +1,4 @@
-//! What is wrong with a rule.
+//! The errors of an access rule.
 
 use std::fmt;
 use std::io;
@@ -7,27 +7,27 @@ use ipnet::IpNet;
 
 use super::Pattern;
 
-/// What is wrong with a rule of `[[daemon.access]]`.
+/// An error in a rule of `[[daemon.access]]`.
 #[derive(Debug)]
 pub enum AccessError {
-    /// It is about nobody.
+    /// The rule is about nobody.
     Nobody,
-    /// It is about everybody, and about somebody as well.
+    /// The rule is about everybody, and about some peers as well.
     AnyoneAnd,
-    /// It names a user or a group twice.
+    /// The rule names a user or a group twice.
     Twice,
-    /// It can never match: processes of this host have no certificate and no address.
+    /// The rule can never match: processes of this host have no certificate and no address.
     LocalAndRemote,
-    /// It can never match: nobody shows a certificate.
+    /// The rule can never match: no client shows a certificate.
     NoTls,
-    /// It can never match: nobody can connect from there.
+    /// The rule can never match: no client can connect from there.
     Unreachable(IpNet),
-    /// It gives groups to clients that may not connect by it.
+    /// The rule gives groups to clients that may not connect by it.
     WithoutConnect,
-    /// It gives nothing.
+    /// The rule gives nothing.
     Nothing,
-    /// Only processes of this host can connect to the admin socket, and metrics are not served where these
-    /// could read them.
+    /// Only processes of this host can connect to the admin socket, and metrics are not served at an address that these
+    /// peers can reach.
     RemoteAdmin,
     /// Clients cannot be joined.
     JoinsClient(Pattern),
@@ -35,7 +35,7 @@ pub enum AccessError {
     UnknownUser(String),
     /// This host has no such group.
     UnknownGroup(String),
-    /// It cannot be looked up whether this host has this user or group.
+    /// The look-up of this user or group of the host failed.
     Lookup(String, io::Error),
 }
 

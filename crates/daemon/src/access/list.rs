@@ -1,16 +1,16 @@
-//! The list as it is used: names of users and groups are numbers.
+//! The access rules as the daemon applies them: users and groups of the host are numbers.
 
 use ipnet::IpNet;
 use nix::unistd::{Group, User, geteuid};
 
 use super::{AccessError, AccessRule, Pattern, Peer, Rights, Who};
 
-/// Who may do what.
+/// The access rules of a daemon.
 #[derive(Debug)]
 pub(crate) struct Access {
-    /// Everybody may do everything where there are none.
+    /// Without any rule everybody may do everything.
     rules: Vec<Rule>,
-    /// Whom the daemon runs as.
+    /// The user that the daemon runs as.
     own_uid: u32,
 }
 
@@ -23,7 +23,7 @@ struct Rule {
     send: Vec<Pattern>,
 }
 
-/// Whom a rule is about; what is not said may be anything.
+/// The peers that a rule is about; a field that is `None` matches any peer.
 #[derive(Debug)]
 struct Known {
     uid: Option<u32>,
@@ -57,7 +57,7 @@ impl Access {
         self.rules.iter().any(|rule| rule.admin && is_local(rule))
     }
 
-    /// What this client may do: what all rules that match it give.
+    /// The rights of this peer: the union of all rules that match it.
     pub fn rights(&self, peer: &Peer) -> Rights {
         if !self.is_limited() {
             return Rights::ALL;
@@ -69,7 +69,7 @@ impl Access {
             rights.join.add(&rule.join);
             rights.send.add(&rule.send);
         }
-        // Whoever could as well kill the daemon, or read its memory.
+        // A process of root or of the daemon's own user could as well kill the daemon, or read its memory.
         rights.admin |=
             matches!(peer, Peer::Local { uid, .. } if *uid == 0 || *uid == self.own_uid);
         rights

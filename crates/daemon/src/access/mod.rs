@@ -1,8 +1,7 @@
-//! Who may do what: the rules of the section `[[daemon.access]]`.
+//! The rights of peers: the rules of the section `[[daemon.access]]`.
 //!
-//! Without a rule whoever can open a socket may do everything. With rules a client may do what the rules that
-//! match it give, taken together, and nothing else: no rule takes anything away, so their order does not
-//! matter.
+//! Without a rule a peer that can open a socket may do everything. With rules a client has the rights that the rules
+//! that match it give, taken together, and no others: no rule takes anything away, so their order does not matter.
 
 mod error;
 mod list;

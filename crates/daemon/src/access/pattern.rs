@@ -1,4 +1,4 @@
-//! Which groups a rule is about.
+//! The groups that a rule is about.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 /// Stands at the end of a pattern for any rest.
 const REST: char = '*';
 
-/// A name, or with `*` at its end all names that begin so: `orders`, `orders.*`, `*`. What begins with `#` is
+/// A name, or with `*` at its end all names that begin so: `orders`, `orders.*`, `*`. A pattern that begins with `#` is
 /// about clients: `#alice#n1`, `#alice#*`.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(try_from = "String")]
@@ -20,7 +20,7 @@ pub struct Pattern {
     open: bool,
 }
 
-/// Why a pattern is none.
+/// The reason for which a text is no pattern.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PatternError {
     /// A `*` stands elsewhere than at the end.
@@ -95,7 +95,7 @@ impl Pattern {
         }
     }
 
-    /// It is about clients, which cannot be joined.
+    /// True for a pattern of clients, which cannot be joined.
     pub fn is_of_clients(&self) -> bool {
         self.text.starts_with('#')
     }

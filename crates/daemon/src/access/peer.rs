@@ -1,4 +1,4 @@
-//! Who is at the other end of a socket.
+//! The peer at the other end of a socket.
 
 use std::fmt;
 use std::io;
@@ -14,16 +14,16 @@ use rota_net::peer_groups;
 use super::Rights;
 use crate::seats::{Seat, owner_at};
 
-/// What is known of a client before it says anything.
+/// The facts about a client that are known before its first byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Peer {
-    /// A process of this host, by what the kernel says of it.
+    /// A process of this host, as the kernel describes it.
     Local {
         uid: u32,
-        /// Its group, and all others it is in.
+        /// The group of the process, and all other groups it is in.
         gids: Vec<u32>,
     },
-    /// Somebody at this address, who has shown a certificate for these names.
+    /// A peer at this address, with the names of its certificate; without a certificate there are none.
     Remote { address: IpAddr, names: Vec<String> },
 }
 
@@ -37,8 +37,8 @@ impl Peer {
         Ok(Self::Local { uid, gids })
     }
 
-    /// Whose share it takes: of connections, of memberships and of what waits for clients. Whoever could as well kill the
-    /// daemon takes none.
+    /// The owner whose share the peer takes: of connections, of memberships and of bytes that wait for clients. A
+    /// process of root or of the daemon's own user could as well kill the daemon, so it takes no share.
     pub fn owner(&self) -> Option<Owner> {
         match self {
             Self::Local { uid, .. } => {
@@ -49,7 +49,7 @@ impl Peer {
         }
     }
 
-    /// Somebody at this address.
+    /// A peer at this address, without a certificate.
     pub const fn at(address: IpAddr) -> Self {
         let names = Vec::new();
         Self::Remote { address, names }
@@ -73,11 +73,11 @@ impl fmt::Display for Peer {
 pub(crate) struct Guest {
     pub peer: Peer,
     pub rights: Rights,
-    /// Whose share it takes.
+    /// The owner whose share the client takes.
     pub owner: Option<Owner>,
-    /// Its place among those of its owner.
+    /// The client's place among the connections of its owner.
     pub _seat: Option<Seat>,
-    /// Tells it from others that came by TLS.
+    /// Distinguishes the client from others that came by TLS.
     pub tls: Option<u64>,
 }
 

@@ -1,16 +1,16 @@
-//! What one client may do.
+//! The rights of one client.
 
 use rota_core::groups::{Destination, GroupName};
 
 use super::Pattern;
 use crate::names::Names;
 
-/// What one client may do.
+/// The rights of one client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Rights {
-    /// Be a client.
+    /// To be a client.
     pub connect: bool,
-    /// Ask how the daemon is.
+    /// To ask for the status of the daemon.
     pub admin: bool,
     pub(super) join: Scope,
     pub(super) send: Scope,
@@ -42,7 +42,7 @@ impl Scope {
 }
 
 impl Rights {
-    /// Where there is no list.
+    /// The rights if there are no rules.
     pub const ALL: Self = Self {
         connect: true,
         admin: true,
@@ -50,7 +50,7 @@ impl Rights {
         send: Scope::All,
     };
 
-    /// Where there is one, and no rule matches.
+    /// The rights if there are rules, and none matches.
     pub const NONE: Self = Self {
         connect: false,
         admin: false,
@@ -74,12 +74,12 @@ impl Rights {
         to.iter().find(|to| !may(to)).copied()
     }
 
-    /// It may know of all groups.
+    /// True if the client may know of all groups.
     pub fn sees_all(&self) -> bool {
         self.join == Scope::All || self.send == Scope::All
     }
 
-    /// It may know that there is this group, and who is in it.
+    /// True if the client may know that there is this group, and its members.
     pub fn may_see(&self, group: &GroupName) -> bool {
         self.join.has(group.as_bytes()) || self.send.has(group.as_bytes())
     }

@@ -1,4 +1,4 @@
-//! A rule as it is written, and what can be wrong with it.
+//! A rule as it is written, and its errors.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,16 +8,16 @@ use serde::Deserialize;
 
 use super::{AccessError, Pattern};
 
-/// What some clients may do.
+/// The rights of some clients.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessRule {
-    /// Whom it is about.
+    /// The peers that the rule is about.
     pub who: Who,
     /// They may be clients; true.
     #[serde(default = "yes")]
     pub connect: bool,
-    /// They may ask how the daemon is: at the admin socket, or where metrics are served; false.
+    /// They may ask for the daemon's status: at the admin socket, or at the address of the metrics; false.
     #[serde(default)]
     pub admin: bool,
     /// Groups that they may join; none.
@@ -32,11 +32,11 @@ const fn yes() -> bool {
     true
 }
 
-/// Whom a rule is about: those for whom everything holds that it says.
+/// The peers that a rule is about: all that match each field that is set.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Who {
-    /// Everybody; then nothing else is said.
+    /// All peers; then no other field is set.
     pub anyone: bool,
     /// Processes of this user of the host.
     pub user: Option<String>,
@@ -53,12 +53,12 @@ pub struct Who {
 }
 
 impl Who {
-    /// They are processes of this host, known by the kernel.
+    /// True for processes of this host, known by the kernel.
     const fn is_local(&self) -> bool {
         self.user.is_some() || self.uid.is_some() || self.group.is_some() || self.gid.is_some()
     }
 
-    /// They come by TCP.
+    /// True for peers that come by TCP.
     const fn is_remote(&self) -> bool {
         self.certificate.is_some() || self.address.is_some()
     }
@@ -83,16 +83,16 @@ impl fmt::Display for Who {
     }
 }
 
-/// From where clients can come by TCP.
+/// The addresses from which clients can come by TCP.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reach {
-    /// Where nobody has to show a certificate.
+    /// Addresses from which clients can come without a certificate.
     pub open: Vec<IpNet>,
-    /// By TLS.
+    /// Addresses from which clients can come by TLS.
     pub tls: Vec<IpNet>,
-    /// Certificates are looked at there.
+    /// The TLS listeners ask clients for certificates.
     pub certificates: bool,
-    /// Where metrics are served.
+    /// Addresses from which metrics can be read.
     pub metrics: Vec<IpNet>,
 }
 
@@ -123,7 +123,7 @@ impl Reach {
 }
 
 impl AccessRule {
-    /// Whether somebody can match it, and gets something by it.
+    /// Whether a peer can match the rule, and gets something by it.
     pub(crate) fn check(&self, reach: &Reach) -> Result<(), AccessError> {
         self.check_who(reach)?;
         if !self.connect {
@@ -143,7 +143,7 @@ impl AccessRule {
         }
     }
 
-    /// Only metrics can be asked for from elsewhere, and nobody shows a certificate there.
+    /// Only metrics can be read from other hosts, and peers show no certificate there.
     fn check_far_admin(&self, reach: &Reach) -> Result<(), AccessError> {
         match self.who.address {
             Some(net) if self.who.certificate.is_none() && Reach::has(&reach.metrics, &net) => {
@@ -153,7 +153,7 @@ impl AccessRule {
         }
     }
 
-    /// It lets somebody read metrics.
+    /// True if the rule lets some peer read metrics.
     pub(crate) const fn is_for_metrics(&self) -> bool {
         self.admin && (self.who.anyone || self.who.address.is_some())
     }

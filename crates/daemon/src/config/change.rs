@@ -1,13 +1,12 @@
-//! What of the section `[daemon]` can change while a daemon runs.
+//! The settings of the section `[daemon]` that can change while a daemon runs.
 
 use super::{DaemonConfig, DaemonConfigError, TlsConfig};
 
 impl DaemonConfig {
-    /// What a daemon that was started with this runs with when it reads `new`: what cannot change while it
-    /// runs is as it was.
+    /// The settings of a running daemon after it has read `new`. Settings that cannot change while it runs stay.
     ///
     /// # Errors
-    /// [`DaemonConfigError`]: it cannot run with that, or everybody could do everything from then on.
+    /// [`DaemonConfigError`]: the daemon cannot run with these settings, or all access rules would be gone.
     pub fn changed_to(&self, new: &Self) -> Result<Self, DaemonConfigError> {
         if new.access.is_empty() && !self.access.is_empty() {
             return Err(DaemonConfigError::RulesGone);

@@ -1,4 +1,4 @@
-//! What can be wrong with the section of the daemon.
+//! The errors of the section `[daemon]`.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,18 +6,18 @@ use std::path::PathBuf;
 
 use crate::access::AccessError;
 
-/// What is wrong with the section.
+/// An error in the section.
 #[derive(Debug)]
 pub enum DaemonConfigError {
     /// An unknown setting, or a value of the wrong kind.
     Syntax(Box<toml::de::Error>),
-    /// There are no clients, no room for them or no time.
+    /// A number of which there has to be at least one is 0.
     Zero(&'static str),
-    /// The port for Spread's clients is open to other hosts, and `allow` does not say to which.
+    /// The port for Spread's clients is open to other hosts, and `allow` does not name their networks.
     OpenToAll(SocketAddr),
     /// Clients of other hosts could connect, and would not be protected.
     NotLoopback(SocketAddr),
-    /// The path of a Unix socket is longer than so many bytes.
+    /// The path of a Unix socket is longer than this number of bytes.
     LongPath(PathBuf, usize),
     /// Two sockets have one path.
     SamePath(PathBuf, &'static str, &'static str),
@@ -25,19 +25,19 @@ pub enum DaemonConfigError {
     TlsNowhere,
     /// `[daemon.tls]` does not say what certificates clients have to have.
     TlsWithoutCa,
-    /// `client_crl` without `client_ca`: nobody shows a certificate.
+    /// `client_crl` without `client_ca`: no client shows a certificate.
     CrlWithoutCa,
     /// Everybody could do everything from everywhere.
     TlsOpenToAll,
     /// A rule of `[[daemon.access]]`, counted from 1 on.
     Access(usize, AccessError),
-    /// Metrics are served, and no rule lets anybody read them.
+    /// Metrics are served, and no rule gives anybody the right to read them.
     MetricsForNobody,
     /// A daemon that runs was to lose all its rules.
     RulesGone,
-    /// A daemon that runs cannot change so: what needs a restart would still be as it was.
+    /// A running daemon cannot take this change: together with the settings that need a restart, it is an error.
     BeforeRestart(Box<DaemonConfigError>),
-    /// Metrics could be read from other hosts, and nobody has said that they may.
+    /// Metrics could be read from other hosts, and `metrics_insecure` does not allow that.
     OpenMetrics(SocketAddr),
     /// No real-time priority has this number.
     Realtime(u8),

@@ -1,4 +1,4 @@
-//! Where a daemon's Unix sockets are.
+//! The paths of a daemon's Unix sockets.
 
 use std::path::{Path, PathBuf};
 
@@ -7,11 +7,11 @@ use rota_node::path_of;
 
 use super::{DaemonConfig, DaemonConfigError};
 
-/// The longest path of a Unix socket, in bytes: what `sockaddr_un` has room for, with a zero behind it.
+/// The longest path of a Unix socket, in bytes: the room in `sockaddr_un`, less a zero at the end.
 const MOST_PATH_BYTES: usize = 107;
 
 impl DaemonConfig {
-    /// Whether the Unix sockets of node `me` can be what their paths say: no longer than the system takes, and one each.
+    /// Whether node `me` can bind its Unix sockets: each path is short enough for the system, and no two are the same.
     ///
     /// # Errors
     /// [`DaemonConfigError`]: the first path that cannot be used.

@@ -1,4 +1,4 @@
-//! Who may do what, with the rest of the section.
+//! The check of the access rules against the rest of the section.
 
 use super::{DaemonConfig, DaemonConfigError};
 use crate::access::{Access, AccessRule, Reach};
@@ -17,7 +17,7 @@ impl DaemonConfig {
         Ok(())
     }
 
-    /// From where clients can come by TCP.
+    /// The addresses from which clients can come by TCP.
     fn reach(&self) -> Reach {
         let mut reach = Reach::default();
         if !self.tcp.is_empty() {

@@ -1,4 +1,4 @@
-//! What becomes of clients that read too slowly.
+//! The policies for clients that read too slowly.
 
 use std::fmt;
 
@@ -6,22 +6,22 @@ use serde::Deserialize;
 
 use super::DaemonConfig;
 
-/// What becomes of a client for which too much waits.
+/// The policy for a client for which too much waits.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SlowClients {
-    /// It is disconnected.
+    /// The client is disconnected.
     #[default]
     Disconnect,
-    /// What waits is dropped: it is told how much that was, and for everybody else it has disconnected and
-    /// joined its groups again. One that cannot be told, like Spread's, is disconnected.
+    /// The waiting messages are dropped: the client is told their number and bytes, and for everybody else it has
+    /// disconnected and joined its groups again. A client that cannot be told, like Spread's, is disconnected.
     Skip,
-    /// Those who send to its groups, at all daemons, are made to wait before it comes to that; for so long as
-    /// `throttle_ms` says, and then `throttle_then` says what becomes of it.
+    /// Senders to its groups, at all daemons, first wait for it, for at most `throttle_ms`; then `throttle_then`
+    /// applies.
     Throttle,
 }
 
-/// What becomes of a client for which others have waited long enough.
+/// The policy for a client for which senders have waited long enough.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThrottleThen {

@@ -1,4 +1,4 @@
-//! A listener: how it is opened, and who waits there.
+//! A listener: its socket, and the clients that wait there.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -21,8 +21,9 @@ use crate::stream::Stream;
 /// Clients that may wait to be let in at one socket.
 const BACKLOG: i32 = 1024;
 
-/// Who may open a Unix socket: its owner and group, and of the one for admins its owner. Where there is a
-/// list of who may do what, that decides, and everybody may ask.
+/// The mode of a Unix socket: open to its owner and group, the admin socket to its owner. If there are access rules,
+/// every user of the host may open the socket, and the rules decide; the admin socket only if some rule gives that
+/// right.
 pub(super) fn mode(port: Port, access: &Access) -> u32 {
     let limited = access.is_limited();
     match port {
@@ -33,7 +34,7 @@ pub(super) fn mode(port: Port, access: &Access) -> u32 {
     }
 }
 
-/// Somebody who waited at a listener.
+/// A client that waited at a listener.
 pub(super) enum Waited {
     Comes(Stream, Peer, Option<Seat>),
     /// Its network is not allowed.
@@ -42,16 +43,16 @@ pub(super) enum Waited {
     Crowded(Stream, Peer),
 }
 
-/// Where clients connect.
+/// The socket of a listener.
 #[derive(Debug)]
 pub(super) enum Source {
     Unix(UnixListener, PathBuf),
-    /// And who may connect.
+    /// With the networks whose clients may connect.
     Tcp(TcpListener, Allow),
 }
 
 impl Source {
-    /// A path, with these rights. A socket that nobody listens at is taken away.
+    /// Listens at a path, with this mode. Removes an old socket of the path at which no process listens.
     pub fn unix(path: &Path, mode: u32) -> io::Result<Self> {
         make_way(path)?;
         let socket = bind(path, mode)?;
@@ -124,7 +125,7 @@ pub(crate) fn keep_alive(socket: &TcpStream) {
     let _ = SockRef::from(socket).set_tcp_keepalive(&keep);
 }
 
-/// A socket at a path, with these rights. Nobody can connect to it before it listens.
+/// A socket at a path, with this mode. No client can connect to it before it listens.
 fn bind(path: &Path, mode: u32) -> io::Result<Socket> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     socket.bind(&SockAddr::unix(path)?)?;
@@ -135,12 +136,12 @@ fn bind(path: &Path, mode: u32) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Who may open the socket at a path.
+/// Sets the mode of the socket at a path.
 pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
-/// Removes a socket that nobody listens at.
+/// Removes a socket at which no process listens.
 fn make_way(path: &Path) -> io::Result<()> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,

@@ -1,11 +1,11 @@
-//! Who is connected to the pages, of whom those who ask for nothing make way.
+//! The connections to the HTTP server: the oldest make way for new ones, those without a request first.
 
 use std::collections::VecDeque;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// So many places are kept free, where somebody can make way.
+/// Places that are kept free as long as a connection can make way.
 const SLACK: usize = 4;
 /// A thread whose connection was closed notices that within this time, on a host that is not overloaded beyond use.
 const NOTICED: Duration = Duration::from_secs(1);
@@ -15,7 +15,7 @@ const NOTICED: Duration = Duration::from_secs(1);
 pub(super) struct HttpConnections {
     most: usize,
     inside: Mutex<Inside>,
-    /// Somebody has left.
+    /// A connection was closed.
     left: Condvar,
 }
 
@@ -26,12 +26,12 @@ struct Inside {
     silent: VecDeque<(u64, Arc<TcpStream>)>,
     /// Those that are being answered, or do not take their answer.
     asked: VecDeque<(u64, Arc<TcpStream>)>,
-    /// All that have a thread, also those that were closed and whose thread has not noticed yet.
+    /// All connections that have a thread, also those that were closed and whose thread has not noticed yet.
     count: usize,
 }
 
 impl HttpConnections {
-    /// At most so many that ask for nothing, and twice as many in all.
+    /// At most `most` connections without a request, and twice as many in all.
     pub const fn new(most: usize) -> Self {
         let inside = Inside {
             newest: 0,
@@ -46,17 +46,18 @@ impl HttpConnections {
         }
     }
 
-    /// One more: its number. The oldest silent one is closed for it where there are many. Where their threads have not noticed yet
-    /// it waits for one of them; `None` if that is in vain.
+    /// Enters one more connection, and returns its number. If there are many, the oldest silent one is closed for it.
+    /// While all places are taken by threads that have not noticed yet, this waits for one of them; `None` if that is
+    /// in vain.
     pub fn enter(&self, stream: &Arc<TcpStream>) -> Option<u64> {
         let mut inside = self.inside();
         if inside.silent.len() >= self.most
             && let Some((_, oldest)) = inside.silent.pop_front()
         {
-            // It ends the wait of its thread.
+            // The shutdown ends the wait of the thread of that connection.
             let _ = oldest.shutdown(Shutdown::Both);
         }
-        // While there is still room for those whose threads take a moment to notice.
+        // Closes one while there is still room for connections whose threads take a moment to notice.
         if inside.count + SLACK >= 2 * self.most
             && let Some((_, oldest)) = inside.asked.pop_front()
         {
@@ -75,7 +76,7 @@ impl HttpConnections {
         Some(number)
     }
 
-    /// It has asked for something, and is answered.
+    /// Notes that a connection has sent its request, and is answered.
     pub fn asked(&self, number: u64) {
         let mut inside = self.inside();
         let place = inside.silent.iter().position(|(other, _)| *other == number);
@@ -84,7 +85,7 @@ impl HttpConnections {
         }
     }
 
-    /// It is over.
+    /// Notes that a connection is over.
     pub fn leave(&self, number: u64) {
         let mut inside = self.inside();
         inside.silent.retain(|(other, _)| *other != number);

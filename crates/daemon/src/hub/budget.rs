@@ -1,17 +1,18 @@
-//! A share of the daemon's time, by what something has cost: what is done at once has to be made up for before more of it is.
+//! A share of the daemon's time, measured by cost: the cost of work that is done at once has to be made up for before
+//! more begins.
 
 use rota_core::contract::Time;
 
-/// What has been spent of a share.
+/// The cost that was charged to a share.
 #[derive(Debug)]
 pub(super) struct Budget {
-    /// So much is made up for in a second.
+    /// The cost that is made up for in a second.
     each_second: u64,
-    /// And may be owed while more is begun.
+    /// The cost that may be owed while more work begins.
     at_once: u64,
-    /// What has not been made up for yet.
+    /// The cost that is not made up for yet.
     owed: u64,
-    /// As of when.
+    /// The time up to which `owed` is made up for.
     at: Time,
 }
 
@@ -35,7 +36,7 @@ impl Budget {
         }
     }
 
-    /// As of when it is.
+    /// The time up to which the budget has passed.
     pub const fn at(&self) -> Time {
         self.at
     }

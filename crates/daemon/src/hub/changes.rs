@@ -1,6 +1,7 @@
-//! How fast clients change groups: a change of a large one is told to all of its members, which takes the more of the
-//! daemon's time the more there are, and messages that are ordered behind many changes are told behind them. So a request
-//! to join or leave enters the order when those before it have been told, and telling has had its share of the time.
+//! The rate at which clients change groups. A change of a large group is told to all of its members, which takes the
+//! more of the daemon's time the more there are, and messages that are ordered behind many changes are told behind
+//! them. So a request to join or leave enters the order when the changes before it have been told, and telling has had
+//! its share of the time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,16 +11,16 @@ use rota_core::groups::GroupName;
 use super::Hub;
 use super::budget::Budget;
 
-/// What may be told of changes in a second, in bytes: about a quarter of the time.
+/// The bytes of changes that may be told in a second: about a quarter of the time.
 const EACH_SECOND: u64 = 256 << 20;
 
-/// And at once.
+/// The bytes of changes that may be told at once.
 const AT_ONCE: u64 = 2 << 20;
 
 /// Changes of one group that may be under way, where they cost little.
 const UNDER_WAY: u64 = 64;
 
-/// A change that was not told after so long had nobody here to be told to.
+/// A change that was not told after this time had no client here to be told to.
 const UNTOLD_NANOS: u64 = 50_000_000;
 
 /// Groups of which a change costs less are not kept.
@@ -29,17 +30,18 @@ const LITTLE: u64 = 64 << 10;
 const KEPT: usize = 64;
 const TURNS: usize = 64;
 
-/// What changes have cost, and which are under way.
+/// The cost of changes, and the changes that are under way.
 #[derive(Debug)]
 pub(super) struct Changes {
-    /// In bytes that were told.
+    /// The budget, in bytes that were told.
     budget: Budget,
     groups: BTreeMap<GroupName, Flow>,
     /// Sessions whose clients want to change a group and have to wait, in that order.
     pub waiting: VecDeque<usize>,
-    /// They have their turn again then, and not before, unless something is told: each turn may find that it has to wait.
+    /// The time at which the waiting sessions have their turn again, unless something is told before: each turn may
+    /// find that it has to wait.
     look_at: Time,
-    /// Groups that are over are looked for then.
+    /// The time of the next look for groups that are over.
     forget_at: Time,
 }
 
@@ -58,15 +60,15 @@ impl Default for Changes {
 /// Changes of one group.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
-    /// What the last one cost, in bytes for all who were told.
+    /// The cost of the last change, in bytes for all clients that were told.
     cost: u64,
     under_way: u64,
-    /// When that last changed.
+    /// The time of the last change of `under_way`.
     since: Time,
 }
 
 impl Flow {
-    /// How many are under way, of those that anybody here is told of.
+    /// The number of changes under way, of those that some client here is told of.
     fn under_way(&self, now: Time) -> u64 {
         match now.since(self.since) >= UNTOLD_NANOS {
             true => 0,
@@ -76,7 +78,7 @@ impl Flow {
 }
 
 impl Changes {
-    /// Whether one more of a group may enter the order.
+    /// Whether one more change of a group may enter the order.
     pub fn may_begin(&mut self, group: GroupName, now: Time) -> bool {
         self.budget.pass(now);
         let has_room = |flow: &Flow| {
@@ -86,14 +88,14 @@ impl Changes {
         self.budget.has_room() && self.groups.get(&group).is_none_or(has_room)
     }
 
-    /// One more of a group has entered the order.
+    /// Notes that one more change of a group has entered the order.
     pub fn begin(&mut self, group: GroupName, now: Time) {
         let flow = self.groups.entry(group).or_default();
         flow.under_way = flow.under_way(now) + 1;
         flow.since = now;
     }
 
-    /// One of a group was told, which took so many bytes for all.
+    /// Notes that a change of a group was told, with the bytes for all clients.
     pub fn told(&mut self, group: GroupName, cost: u64) {
         self.budget.charge(cost);
         self.look_at = Time(0);
@@ -106,7 +108,7 @@ impl Changes {
         }
     }
 
-    /// What was begun and never told is forgotten, whoever waits.
+    /// Forgets changes that were begun and not told in time, also while clients wait.
     fn forget(&mut self, now: Time) {
         if self.groups.len() > KEPT && now >= self.forget_at {
             self.forget_at = now.after(UNTOLD_NANOS);
@@ -115,7 +117,7 @@ impl Changes {
         }
     }
 
-    /// When those who wait are looked at again.
+    /// The time of the next turn of the waiting sessions.
     fn wake(&self) -> Time {
         let paid = self.budget.wait_nanos();
         let wake = self.budget.at().after(1 + paid.max(UNTOLD_NANOS / 10));
@@ -124,12 +126,12 @@ impl Changes {
 }
 
 impl Hub {
-    /// When those who want to change groups have their turn again.
+    /// The time at which sessions that want to change groups have their turn again.
     pub(super) fn changes_wake(&self) -> Option<Time> {
         (!self.changes.waiting.is_empty()).then(|| self.changes.wake())
     }
 
-    /// Some of those who wait have their turn.
+    /// Gives some of the waiting sessions their turn.
     pub(super) fn go_on_changing(&mut self, now: Time) {
         self.changes.budget.pass(now);
         self.changes.forget(now);
@@ -156,7 +158,7 @@ mod tests {
         GroupName::new(name).expect("a name")
     }
 
-    /// One more enters the order, if it may.
+    /// Lets one more change enter the order, if it may.
     fn begins(changes: &mut Changes, group: GroupName, now: Time) -> bool {
         let may = changes.may_begin(group, now);
         if may {
@@ -165,8 +167,8 @@ mod tests {
         may
     }
 
-    /// A client that changes nothing, or is refused, takes nobody's place and no memory; nor does one whose changes are told to nobody
-    /// here, for long.
+    /// A client that changes nothing, or is refused, takes no other's place and no memory; nor does a client, for long,
+    /// whose changes are told to no client here.
     #[test]
     fn what_does_not_enter_the_order_leaves_nothing() {
         let mut changes = Changes::default();

@@ -14,11 +14,11 @@ use crate::door::{Accepted, Comer, Port};
 use crate::session::Session;
 use crate::speech::{AdminSpeech, NativeSpeech, Speech, SpreadSpeech};
 
-/// How long until it is tried again to let in who could not be let in.
+/// The pause before another attempt to let clients in, after one that could not be let in.
 const AGAIN_NANOS: u64 = 50_000_000;
 
 impl Hub {
-    /// Lets in some of those who wait, now and then.
+    /// Lets in some of the waiting clients, now and then.
     pub(super) fn let_some_in(&mut self, now: Time) {
         if now < self.accept_at {
             return;
@@ -43,7 +43,7 @@ impl Hub {
         self.hold(now, AT_ONCE);
     }
 
-    /// So many have come in: who comes next waits if that was much.
+    /// Notes that this number of clients have come in: the next ones wait if that was much.
     fn hold(&mut self, now: Time, count: u64) {
         self.accept_at = self.pace.take(now, count);
         self.door.is_held = self.accept_at > now;
@@ -101,7 +101,7 @@ impl Hub {
         self.schedule(key);
     }
 
-    /// Who has been let in, or has gone, since the last sweep does not count.
+    /// Removes clients that were let in, or have gone, since the last sweep.
     fn forget_settled(&mut self) {
         let mut unsettled = std::mem::take(&mut self.unsettled);
         unsettled.retain(|&(key, number)| self.is_unsettled(key, number));
@@ -120,7 +120,7 @@ impl Hub {
         session.is_some_and(|session| session.number == number && !session.speech.is_open())
     }
 
-    /// Drops who has taken too long to come in or to go.
+    /// Drops sessions that have taken too long to come in or to go.
     pub(super) fn sweep(&mut self, now: Time) {
         self.sweep_at = now.after(SWEEP_NANOS);
         let patience = self.config.handshake_ms.saturating_mul(1_000_000);
@@ -142,7 +142,7 @@ impl Hub {
         }
     }
 
-    /// Nothing more is read of a client; what it was sent last, most often why, may still arrive.
+    /// Reads nothing more of a client; the last frames for it, most often with the reason, may still arrive.
     pub(super) fn give_up(&mut self, key: usize, why: &str, now: Time) {
         self.counters.garbled += 1;
         self.disconnect(key, why);
@@ -181,7 +181,7 @@ impl Hub {
         }
         self.dirty_bytes -= session.fresh;
         self.sums.change(session.guest.owner, session.counted, 0);
-        // There is a descriptor again for somebody who may have waited for one.
+        // A client may have waited for this descriptor.
         self.door.try_again();
     }
 

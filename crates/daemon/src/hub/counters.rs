@@ -1,11 +1,11 @@
-//! What is counted of clients.
+//! The counters of clients.
 
-/// Counters, for people.
+/// Counters of clients since the start of the daemon.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Counters {
     /// Clients let in.
     pub connected: u64,
-    /// Of these, those that are told things through memory.
+    /// Clients let in that get their frames through memory.
     pub with_memory: u64,
     /// Clients not let in: for their name, or for want of room.
     pub refused: u64,
@@ -17,9 +17,9 @@ pub(crate) struct Counters {
     pub slow: u64,
     /// Clients not let in: nothing allows them to connect.
     pub not_allowed: u64,
-    /// Joins, messages and questions of clients that may not.
+    /// Joins, messages and questions of clients without the right.
     pub requests_not_allowed: u64,
-    /// Those who wanted to know how the daemon is and may not.
+    /// Peers that asked for the status of the daemon without the right.
     pub admins_not_allowed: u64,
     /// Warnings to clients that read too slowly.
     pub lagging: u64,
@@ -31,12 +31,12 @@ pub(crate) struct Counters {
     pub memberships_ended: u64,
     /// Times that others were made to wait for a client.
     pub throttling: u64,
-    /// For how long, in microseconds, of all that are over.
+    /// The time of all throttles that are over, in microseconds.
     pub throttling_us: u64,
-    /// Clients for whom others have waited long enough.
+    /// Clients for whom senders have waited long enough.
     pub throttled_long: u64,
     /// Messages of clients that waited for a client of some daemon.
     pub held: u64,
-    /// For how long these waited, in microseconds.
+    /// The time that these messages waited, in microseconds.
     pub held_us: u64,
 }

@@ -1,15 +1,15 @@
-//! Credit that clients get back.
+//! The return of credit to clients.
 
 use rota_core::contract::Time;
 
 use super::Hub;
 
-/// How long little credit may be kept back for want of something else to tell its client.
+/// The time for which little credit may be kept back until another frame goes to its client.
 const CREDIT_NANOS: u64 = 5_000_000;
 
 impl Hub {
-    /// The session has earned credit: much goes back with the next turn, little can wait for something
-    /// else to be told. A frame and a wake-up for each message would cost more than the message.
+    /// Notes that the session has earned credit: much goes back with the next turn, little can wait for another frame
+    /// to the client. A frame and a wake-up for each message would cost more than the message.
     pub(super) fn owe(&mut self, key: usize, now: Time) {
         let Some(session) = self.sessions.get_mut(key) else {
             return;
@@ -24,7 +24,8 @@ impl Hub {
         }
     }
 
-    /// Gives credit back that was earned before this turn: what a client sends at once is one frame of it.
+    /// Gives credit back that was earned before this turn: one frame returns the credit for all that a client sent at
+    /// once.
     pub(super) fn give_credit(&mut self, now: Time) {
         if now >= self.credit_at {
             self.owing.append(&mut self.owing_little);

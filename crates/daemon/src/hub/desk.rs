@@ -1,4 +1,4 @@
-//! What becomes of a client's request.
+//! The handling of a client's requests.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ const TRIES: u32 = 1 << 16;
 /// Lists are not answered while more than this waits for a client.
 const LIST_BACKLOG_BYTES: usize = 64 << 10;
 
-/// Where a session's requests are taken.
+/// The parts of the hub that handle a session's request.
 pub(super) struct Desk<'a> {
     pub key: usize,
     pub groups: &'a mut Groups,
@@ -35,13 +35,14 @@ pub(super) struct Desk<'a> {
     pub trace: Option<&'a mut ClientTrace>,
     pub lists: &'a mut Lists,
     pub changes: &'a mut Changes,
-    /// What a client of this host may have for what it is told.
+    /// The size of the memory for the frames of a client of this host.
     pub memory_bytes: usize,
     pub now: Time,
 }
 
 impl Desk<'_> {
-    /// Joins or leaves a group; `None` if it has to wait. What is so already enters no order, and waits for nobody.
+    /// Joins or leaves a group; `None` if the client has to wait. A request that changes nothing enters no order, and
+    /// does not wait.
     fn change(
         &mut self,
         connection: Connection,
@@ -243,7 +244,7 @@ impl Desk<'_> {
     }
 }
 
-/// What a client asks for and may not, if that is so.
+/// The destination of a request that the client may not use, if there is one.
 fn forbidden(session: &Session, names: &Names, ask: &Ask) -> Option<Destination> {
     let rights = &session.guest.rights;
     match ask {
@@ -254,8 +255,8 @@ fn forbidden(session: &Session, names: &Names, ask: &Ask) -> Option<Destination>
     }
 }
 
-/// Whether a list can be answered. What waits is offered to the socket first: what the socket does not take,
-/// it will say when it does, and nothing else may wake a daemon at rest.
+/// Whether a list can be answered. Waiting bytes are offered to the socket first: if the socket does not take them, it
+/// reports when it has room again, and nothing else may wake a daemon at rest.
 fn has_read(session: &mut Session) -> bool {
     if session.speech.backlog() > LIST_BACKLOG_BYTES {
         session.write();

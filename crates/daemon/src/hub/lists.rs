@@ -1,4 +1,4 @@
-//! What the answers to clients' questions cost: a part of the time, and no more; and clients that do not read them.
+//! The cost of lists: a share of the time, and no more; and clients that do not read the answers.
 
 use std::collections::VecDeque;
 
@@ -11,17 +11,19 @@ use super::budget::Budget;
 /// the time.
 const EACH_SECOND: u64 = 1_600_000;
 
-/// So many are listed at once, and how many there are is known only afterwards: what is more has to be made up for.
+/// The entries that are listed at once, about. The size of a list is known only afterwards: the excess has to be made
+/// up for.
 const AT_ONCE: u64 = 4096;
 
-/// What a list costs beside those.
+/// The cost of a list beside its entries.
 const LIST_COST: u64 = 16;
 
-/// How long a client that asks may read nothing, while what waits for it leaves no room for another answer. Nothing more
-/// is read of it meanwhile, so that its end could not be seen: what lies unread may be a descriptor of its own socket.
+/// The time for which a client that asks may read nothing, while the bytes that wait for it leave no room for another
+/// answer. Meanwhile nothing more is read of it, so that its end could not be seen: a descriptor of its own socket may
+/// lie unread there.
 const UNREAD_NANOS: u64 = 60_000_000_000;
 
-/// What lists have cost.
+/// The cost of the lists, and the sessions that wait for lists.
 #[derive(Debug)]
 pub(super) struct Lists {
     budget: Budget,
@@ -46,19 +48,19 @@ impl Lists {
         self.budget.has_room()
     }
 
-    /// One of so many was made.
+    /// Charges a list of this many entries.
     pub const fn charge(&mut self, listed: usize) {
         self.budget.charge(LIST_COST + listed as u64);
     }
 
-    /// When the next may be made.
+    /// The time at which the next list may be made.
     fn wake(&self) -> Time {
         self.budget.at().after(1 + self.budget.wait_nanos())
     }
 }
 
 impl Hub {
-    /// When those who ask for lists have their turn again.
+    /// The time at which sessions that ask for lists have their turn again.
     pub(super) fn lists_wake(&self) -> Option<Time> {
         let asking = (!self.lists.asking.is_empty()).then(|| self.lists.wake());
         let unread = self.lists.unread.front().map(|&(at, ..)| at);
@@ -96,7 +98,7 @@ impl Hub {
         }
     }
 
-    /// Those who wait have their turn, if lists have cost little enough by now.
+    /// Gives the waiting sessions their turn, if lists have cost little enough by now.
     pub(super) fn go_on_listing(&mut self, now: Time) {
         self.lists.budget.pass(now);
         if self.lists.may_go_on() {

@@ -1,26 +1,26 @@
-//! How fast clients are let in: a flood of connections waits in the kernel, and not the ring.
+//! The rate at which clients are let in: a flood of connections waits in the kernel, and not the ring.
 
 use rota_core::contract::Time;
 
 /// Clients let in in a row: to be woken for each would cost twice as much.
 pub(super) const AT_ONCE: u64 = 4;
 
-/// How long it takes at least until more are.
+/// The least pause until more are let in.
 const REST_NANOS: u64 = 1_000_000;
 
-/// One client in so long can be let in for ever, and so many more if few have come before: a host's clients
+/// One client in this time can be let in for ever, and a burst of [`BURST`] more after a quiet time: a host's clients
 /// come all together when its daemon has been started again.
 const EACH_NANOS: u64 = 1_000_000;
 const BURST: u64 = 512;
 
-/// Who came until now has used the time until some later instant: if that is far away, the next have to wait.
+/// The time that clients have used up, as an instant: if that is far in the future, the next clients have to wait.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     used_until: Time,
 }
 
 impl Pace {
-    /// So many have come in, at most [`AT_ONCE`]: when more may.
+    /// Notes that `count` clients have come in, at most [`AT_ONCE`], and returns the time at which more may.
     pub fn take(&mut self, now: Time, count: u64) -> Time {
         self.used_until = self.used_until.max(now).after(count * EACH_NANOS);
         let over = self
@@ -40,7 +40,7 @@ mod tests {
         Time(count * 1_000_000_000)
     }
 
-    /// How many come in from then on for a second.
+    /// The number of clients that come in for a second from then on.
     fn flood(pace: &mut Pace, from: Time) -> u64 {
         let (mut at, mut count) = (from, 0);
         while at.since(from) < 1_000_000_000 {

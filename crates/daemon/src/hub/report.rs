@@ -1,4 +1,4 @@
-//! How the clients are, for whoever asks.
+//! The status of the daemon and of its clients.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ use crate::speech::Speech;
 use crate::status::{ClientStatus, DaemonStatus, HoldStatus, QueueStatus, TokenStatus};
 
 impl Hub {
-    /// Whether somebody wants to know.
+    /// Whether a session asked for the status.
     pub const fn is_asked(&self) -> bool {
         !self.asked.is_empty()
     }
 
-    /// What there is to know of groups and clients, beside what the ring says of itself.
+    /// The status of the groups and the clients, beside that of the ring.
     pub fn status(&mut self, ring: Status) -> DaemonStatus {
         let me = self.groups.me();
         let clients = self.client_list();

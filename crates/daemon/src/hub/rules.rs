@@ -13,8 +13,8 @@ use crate::reload::NewSettings;
 use crate::tls::Terms;
 
 impl Hub {
-    /// What can change while clients are connected is from now on as this says. Who is connected stays, but
-    /// for those whom the rules do not let connect any more.
+    /// Replaces the settings that can change while clients are connected. Connected clients stay, except those that the
+    /// new rules do not let connect.
     pub fn reconfigure(&mut self, settings: NewSettings, now: Time) {
         let NewSettings {
             config,
@@ -29,12 +29,12 @@ impl Hub {
         }
         self.config = config;
         let before = std::mem::replace(&mut self.access, Arc::new(access));
-        // Whoever can open a socket only now has less to hope for already.
+        // The modes of the sockets change last: a peer that can open a socket only now finds the new rules in force.
         self.obey(now);
         self.door.open_as(&before, &self.access);
     }
 
-    /// Rules hold from now on for clients that are connected, too.
+    /// Applies the rules to clients that are connected already.
     fn obey(&mut self, now: Time) {
         let keys: Vec<usize> = self.sessions.iter().map(|(key, _)| key).collect();
         for key in keys {

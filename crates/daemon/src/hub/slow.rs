@@ -1,4 +1,4 @@
-//! Clients that read more slowly than there is something for them. Who waits for them is in `throttle`.
+//! Clients that read more slowly than frames come for them. `throttle` has the senders that wait for them.
 
 use rota_check::event::ClientSaw;
 use rota_core::contract::Time;
@@ -8,22 +8,24 @@ use rota_net::monotonic;
 use super::Hub;
 use crate::lag::{Full, Queue};
 
-/// How long too much may wait for a client: the ring may deliver more in one piece than its queue takes, before it could
-/// have read a byte of it, and a host that is busy with all who are told that lets a client wait for a processor.
+/// The time for which too much may wait for a client: the ring may deliver more in one piece than its queue takes,
+/// before the client could have read a byte of it, and a host that is busy with all receivers of that piece lets a
+/// client wait for a processor.
 const FULL_NANOS: u64 = 1_000_000_000;
 
-/// One that reads so much in that time, in bytes, has as much time again: what it cannot keep up with are others.
+/// A client that reads this much in that time, in bytes, has as much time again: it reads, and others send more than it
+/// can read.
 const FULL_READS: usize = 64 << 10;
 
-/// How much too much that may be, in bytes.
+/// The bytes beyond the limit for which a client has that time; with more it has none.
 const FULL_BYTES: usize = 8 << 20;
 
-/// How often it is looked whether clients have had their time.
+/// The time between two looks at the clients for which too much waits.
 const FULL_LOOK_NANOS: u64 = 50_000_000;
 
 impl Hub {
-    /// Looks how much waits for a client: it is warned first, others are made to wait for it if that is how it is to
-    /// be, and then it is made to skip or disconnected.
+    /// Looks how much waits for a client: it is warned first, senders wait for it if the policy says so, and then it is
+    /// made to skip or disconnected.
     pub(super) fn mind_queue(&mut self, key: usize) {
         let Some(session) = self.sessions.get_mut(key) else {
             return;
@@ -48,12 +50,12 @@ impl Hub {
                 }
                 self.throttle(key, queue);
             }
-            // Who does not read what it is sent would not read why it is disconnected, either.
+            // A client that does not read its frames would not read the reason of its end, either.
             Queue::Full => self.too_slow(key, "it does not read what it is sent"),
         }
     }
 
-    /// Too much waits for the client, but it has not had the time to read it, or reads. It is looked at again soon.
+    /// True if too much waits for the client, but it has not had the time to read it, or reads. The next look is soon.
     fn is_newly_full(&mut self, key: usize) -> bool {
         let now = monotonic();
         let session = &mut self.sessions[key];
@@ -77,7 +79,7 @@ impl Hub {
         true
     }
 
-    /// Looks whether those for whom too much waited have had their time.
+    /// Judges the clients for which too much waited and whose time to read is over.
     pub(super) fn judge_overfull(&mut self, now: Time) {
         if self.overfull.is_empty() || now < self.overfull_at {
             return;
@@ -87,7 +89,7 @@ impl Hub {
             if let Some(session) = self.sessions.get_mut(key) {
                 session.listed_as_full = false;
             }
-            // It is listed again where it is still so.
+            // A queue that is still too long is listed again.
             self.mind_queue(key);
         }
     }
@@ -115,8 +117,8 @@ impl Hub {
         tracing::info!(name, waiting, limit, "a client reads too slowly");
     }
 
-    /// What waits for the client is dropped, and for everybody else it disconnects and joins again. `None` if
-    /// that may not be, or does not help.
+    /// Drops the waiting messages of the client, which for everybody else disconnects and joins again. `None` if the
+    /// policy forbids that, or it does not help.
     fn skip(&mut self, key: usize) -> Option<()> {
         if !self.config.may_skip() {
             return None;
@@ -137,7 +139,7 @@ impl Hub {
         let backlog = session.speech.backlog();
         let limit = session.queue_limit(self.config.client_queue_bytes);
         self.trace_skip(gone, next);
-        // Answers are not dropped, nor what has begun to leave.
+        // Answers stay, and so do frames that have begun to leave.
         if backlog > limit {
             return None;
         }
@@ -147,7 +149,7 @@ impl Hub {
         Some(())
     }
 
-    /// In a trace somebody goes, and somebody else comes and joins.
+    /// Traces a skip as the end of one client, and another one that comes and joins.
     fn trace_skip(&mut self, gone: Member, next: Connection) {
         let (Some(trace), Ok(member)) = (&mut self.trace, self.groups.member(next)) else {
             return;
@@ -159,8 +161,8 @@ impl Hub {
         }
     }
 
-    /// Clients whose disconnect has its place in the order are told what they have missed: what follows, they
-    /// get.
+    /// Tells clients what they have missed, as soon as their disconnect has its place in the order: they get all later
+    /// events.
     pub(super) fn end_skips(&mut self) {
         for key in std::mem::take(&mut self.skipping) {
             let Some(session) = self.sessions.get_mut(key) else {
@@ -180,7 +182,7 @@ impl Hub {
         }
     }
 
-    /// What a session's client is called, if it was let in.
+    /// The name of a session's client, if it was let in.
     pub(super) fn name_of(&self, key: usize) -> Option<String> {
         let connection = self.sessions.get(key)?.connection?;
         let member = self.groups.member(connection).ok()?;

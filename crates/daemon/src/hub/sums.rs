@@ -1,4 +1,4 @@
-//! What is kept for all clients together, and for those of one owner.
+//! The bytes that are kept for all clients together, and for those of one owner.
 
 use std::collections::HashMap;
 
@@ -6,22 +6,22 @@ use rota_core::groups::Owner;
 
 use super::Hub;
 
-/// The share of all that one owner may have is one of so many.
+/// One owner may have at most the limit of the sum, divided by this.
 const SHARES: u64 = 4;
 
 /// Bytes that wait for clients, or of them for the rest of a request.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     all: u64,
-    /// Of those owners who have any.
+    /// Owners without such bytes have no entry.
     by_owner: HashMap<Owner, u64>,
 }
 
-/// Whose clients are looked at, when there is too much: of one owner, or all.
+/// The clients that are looked at when there is too much: those of one owner, or all.
 type Whose = Option<Owner>;
 
 impl Sums {
-    /// So much is kept for a client of this owner, and not so much as before.
+    /// Replaces the bytes that are kept for a client of this owner.
     pub fn change(&mut self, owner: Option<Owner>, before: usize, now: usize) {
         self.all = self.all + now as u64 - before as u64;
         let Some(owner) = owner.filter(|_| before != now) else {
@@ -45,7 +45,8 @@ impl Sums {
 }
 
 impl Hub {
-    /// Counts what is kept for a client; where all of it is too much, whoever has most of it has to do with less.
+    /// Counts the bytes that are kept for a client. If the sum is too large, the client that has most of it has to do
+    /// with less.
     pub(super) fn count_kept(&mut self, key: usize) {
         let Some(session) = self.sessions.get_mut(key) else {
             return;
@@ -84,7 +85,7 @@ impl Hub {
         let owner = session.guest.owner;
         self.sums.change(owner, before, now);
         if now > before / 2 {
-            // It was no skip, or did not help.
+            // The client was disconnected, or the skip did not help.
             self.end(key, "too much waits for all clients together");
         }
         before > 0

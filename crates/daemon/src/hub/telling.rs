@@ -1,10 +1,10 @@
-//! Clients are told what the ring has delivered: in steps, each of so many bytes at most, between which the ring has
-//! its turn.
+//! The events of the ring, told to clients: in steps, each of a bounded number of bytes, between which the ring has its
+//! turn.
 //!
-//! A change of a large group is long, and goes to all of its members: what comes of one delivery may be a thousand times
-//! as much as that delivery, and a new configuration brings a change of every group. So events are taken from the groups
-//! only while little waits that was not offered to sockets, sockets are offered only so much at once, and the ring is
-//! asked for more when all of that is done.
+//! A change of a large group is long, and goes to all of its members: the frames of one delivery may be a thousand
+//! times as large as the delivery, and a new configuration brings a change of every group. So events are taken from the
+//! groups only while few bytes wait that were not offered to sockets, sockets are offered a bounded number of bytes at
+//! once, and the ring is asked for more when all of that is done.
 
 use rota_core::contract::Delivery;
 use rota_core::groups::{ClientEvent, Event};
@@ -15,15 +15,15 @@ use crate::trace;
 /// Bytes for clients that are offered to their sockets before the loop rests.
 const MUCH_BYTES: usize = 64 << 10;
 
-/// With so much that was not offered to clients nobody is told anything more, and so much is offered at once: about a
-/// millisecond's work, for which the ring waits each time that it goes round.
+/// With this many bytes that were not offered to clients, no client is told anything more, and this many are offered at
+/// once: about a millisecond's work, for which the ring waits each time that it goes round.
 pub(super) const MOST_BYTES: usize = 1 << 20;
 
-/// What it costs to tell a client something, or to write for it, as if it were so many bytes.
+/// The cost of telling a client something, or of writing for it, in bytes.
 const CLIENT_COST: usize = 256;
 
 impl Hub {
-    /// What the ring has delivered.
+    /// Takes one delivery of the ring.
     pub fn deliver(&mut self, delivery: Delivery) {
         self.moved = true;
         if let Delivery::Configuration(now) = &delivery {
@@ -36,7 +36,7 @@ impl Hub {
         }
     }
 
-    /// Tells clients what has happened, as far as there is room for it.
+    /// Tells clients the events of the groups, as far as there is room for them.
     pub(super) fn hand_out(&mut self) {
         let mut cost = 0;
         while self.dirty_bytes.max(cost) < MOST_BYTES {
@@ -97,20 +97,21 @@ impl Hub {
         }
     }
 
-    /// Whether the ring may deliver something: clients have to be offered what waits for them before there is more. Who
-    /// reads must not be taken for one that does not, and the ring must not wait for long.
+    /// Whether the ring may deliver something: the waiting bytes have to be offered to clients before more come. A
+    /// client that reads must not be taken for one that does not, and the ring must not wait for long.
     pub fn has_room(&self) -> bool {
         self.dirty_bytes < MOST_BYTES && !self.groups.has_events()
     }
 
-    /// Offers what waits for clients to their sockets if it is much, or has waited for a turn.
+    /// Offers the waiting bytes of clients to their sockets if they are many, or have waited for a turn.
     pub fn flush_if_due(&mut self) {
         if self.dirty_long || self.dirty_bytes >= MUCH_BYTES {
             self.flush();
         }
     }
 
-    /// Offers what waits for clients to their sockets, as much as can be done at once; what is left has the next turn.
+    /// Offers the waiting bytes of clients to their sockets, as many as can be done at once; the next turn has the
+    /// rest.
     pub fn flush(&mut self) {
         if let Some(trace) = &mut self.trace {
             trace.flush();
@@ -137,7 +138,7 @@ impl Hub {
         let could = !session.is_deaf();
         let bytes = session.write();
         if could && session.is_deaf() {
-            // What it sent before it went still counts.
+            // Bytes that the client sent before it went still count.
             self.schedule(key);
             return bytes;
         }
@@ -145,7 +146,7 @@ impl Hub {
         if session.can_write() {
             self.offer(key);
         } else if over && session.speech.backlog() == 0 || waits && bytes > 0 {
-            // It hangs up, or has room for the answer to what it has asked.
+            // The session hangs up, or has room for the answer to its question.
             self.schedule(key);
         }
         self.mind_queue(key);

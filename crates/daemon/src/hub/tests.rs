@@ -1,4 +1,4 @@
-//! A hub with clients of one process, and what a ring of one daemon delivers.
+//! A hub with clients of one process, and the deliveries of a ring of one daemon.
 
 mod bounds;
 mod unread;
@@ -65,7 +65,7 @@ impl House {
         house
     }
 
-    /// Somebody connects; by this user, or the daemon's own.
+    /// Connects a client; of this user, or the daemon's own.
     fn connect(&mut self, uid: u32) -> Far {
         let (socket, near) = UnixStream::pair().expect("descriptors");
         near.set_nonblocking(true).expect("a socket");
@@ -96,13 +96,13 @@ impl House {
         far
     }
 
-    /// What clients have sent is looked at.
+    /// Handles all that clients have sent.
     fn serve(&mut self) {
         self.now = self.now.after(1_000_000);
         self.hub.serve(self.now).expect("it goes on");
     }
 
-    /// The next of what the hub submits is delivered, if there is something.
+    /// Delivers the next message that the hub submits, if there is one.
     fn deliver(&mut self) -> bool {
         let Some((service, payload)) = self.hub.groups.to_submit() else {
             return false;

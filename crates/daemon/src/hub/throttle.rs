@@ -1,5 +1,4 @@
-//! Senders that wait for clients that read too slowly: which of this daemon's clients others wait for, and
-//! which of them wait.
+//! Senders that wait for clients that read too slowly: the slow clients of this daemon, and its clients that wait.
 
 use rota_core::contract::Time;
 use rota_core::groups::{Connection, Destination, Groups, HoldFor, Received};
@@ -9,10 +8,11 @@ use super::Hub;
 use crate::lag::{HeldFor, Queue, Throttling};
 use crate::session::Session;
 
-/// How often those who wait look whether they have waited long enough: else they wait for what the ring says.
+/// The time between two looks of waiting senders whether they have waited long enough; otherwise they wait for news of
+/// the ring.
 const LOOK_NANOS: u64 = 100_000_000;
 
-/// Sessions on both sides of it.
+/// The sessions on both sides of a throttle.
 #[derive(Debug, Default)]
 pub(super) struct Throttle {
     /// Sessions for whose clients others wait, those that began first ahead. Some of them may have ended.
@@ -23,7 +23,7 @@ pub(super) struct Throttle {
 }
 
 impl Hub {
-    /// When somebody has waited long enough, or is to look whether that is so.
+    /// The next time at which senders have waited long enough, or waiting senders are to look.
     pub(super) fn throttle_wake(&self) -> Option<Time> {
         let look = (!self.throttle.held.is_empty()).then_some(self.throttle.look_at);
         let slow = self.throttle.slow.iter();
@@ -31,14 +31,14 @@ impl Hub {
         ends.chain(look).min()
     }
 
-    /// When others have waited for the client of a session long enough.
+    /// The time at which senders have waited long enough for the client of a session.
     fn patience_ends(&self, key: usize) -> Option<Time> {
         let throttling = self.sessions.get(key)?.throttling()?;
         let nanos = u64::from(self.config.throttle_ms) * 1_000_000;
         Some(throttling.since.after(nanos))
     }
 
-    /// Too much waits for a client: who sends what fills its queue is to wait, if that is how it is to be.
+    /// Makes the senders to the destinations that fill a client's queue wait, if the policy says so.
     pub(super) fn throttle(&mut self, key: usize, queue: Queue) {
         let may = self.config.may_throttle();
         let Some(session) = self.sessions.get_mut(key) else {
@@ -93,7 +93,7 @@ impl Hub {
         to.map(|to| names.told(to).to_string()).collect()
     }
 
-    /// Nobody waits for the client any more, and what fills its queue is counted anew.
+    /// Ends all waits for the client; the bytes that fill its queue are counted anew.
     pub(super) fn release(&mut self, key: usize) {
         let session = self.sessions.get_mut(key);
         let Some(lag) = session.and_then(|session| session.lag.take()) else {
@@ -106,7 +106,7 @@ impl Hub {
         }
     }
 
-    /// What others wait for, with the client for which they have waited longest.
+    /// Announces the destinations whose senders wait, each with the client for which they have waited longest.
     fn announce_holds(&mut self) {
         let Self {
             throttle,
@@ -130,8 +130,8 @@ impl Hub {
         groups.hold(to, config.throttle_ms);
     }
 
-    /// Clients for whom others have waited long enough have to do with what they have read; and those who wait
-    /// look now and then.
+    /// Clients for whom senders have waited long enough skip or are disconnected; and waiting senders look now and
+    /// then.
     pub(super) fn end_patience(&mut self, now: Time) {
         if !self.throttle.held.is_empty() && now >= self.throttle.look_at {
             self.look_at_holds();
@@ -159,7 +159,7 @@ impl Hub {
         }
     }
 
-    /// Those who wait look again whether they still have to.
+    /// The waiting senders look again whether they still have to wait.
     pub(super) fn look_at_holds(&mut self) {
         for key in std::mem::take(&mut self.throttle.held) {
             if let Some(session) = self.sessions.get_mut(key) {
@@ -170,7 +170,7 @@ impl Hub {
     }
 }
 
-/// A client that is behind is told a message: it counts by what it got it.
+/// Counts a message for a client that is behind, by the destinations through which the client gets it.
 pub(super) fn count(
     groups: &Groups,
     session: &mut Session,
@@ -194,12 +194,12 @@ pub(super) fn count(
 }
 
 impl Session {
-    /// What others wait for because of this client.
+    /// The destinations whose senders wait because of this client.
     pub fn throttling(&self) -> Option<&Throttling> {
         self.lag.as_ref()?.throttling.as_ref()
     }
 
-    /// A message of the client may go on. Says for how long it has waited for another client, in nanoseconds.
+    /// Lets a message of the client go on. Returns the time for which it has waited for another client, in nanoseconds.
     pub fn let_go(&mut self, now: Time) -> Option<u64> {
         let HeldFor { since, .. } = self.held_for.take()?;
         Some(now.since(since))

@@ -1,7 +1,7 @@
 //! Memory of clients whose sessions are over, and that they have not read to the end.
 //!
-//! What a client was told before its session ended it may still read: it is in memory that both have. That is given back,
-//! whoever else has it, when the client has read it, or has had time to.
+//! A client may still read the frames from before the end of its session: they are in memory that both have. The daemon
+//! gives that memory back when the client has read it, or has had time to, even if another process still maps it.
 
 use std::collections::VecDeque;
 
@@ -10,13 +10,13 @@ use rota_memory::Writer;
 
 use super::Hub;
 
-/// How long a client may take to read what is left for it, in nanoseconds.
+/// The time that a client may take to read the rest, in nanoseconds.
 const UNREAD_NANOS: u64 = 10_000_000_000;
 
-/// How often it is looked whether clients have.
+/// The time between two looks whether clients have read the rest.
 const LOOK_NANOS: u64 = 1_000_000_000;
 
-/// Regions that are kept for that; with one more the oldest is given back.
+/// Regions that are kept for this; with one more the oldest is given back.
 const MOST: usize = 256;
 
 /// Oldest first.
@@ -37,7 +37,7 @@ impl Unread {
         self.regions.push_back((now, memory));
     }
 
-    /// The process ends: nobody takes away what clients have not read.
+    /// Leaves the memory to its clients, since the process ends: they can still read the rest.
     pub fn leave(&mut self) {
         let regions = self.regions.drain(..);
         regions.for_each(|(_, memory)| memory.leave());
@@ -55,7 +55,7 @@ impl Unread {
 }
 
 impl Hub {
-    /// When it is to be looked whether memory can be given back.
+    /// The time of the next look whether memory can be given back.
     pub(super) fn unread_wake(&self) -> Option<Time> {
         (!self.unread.regions.is_empty()).then_some(self.unread.look_at)
     }

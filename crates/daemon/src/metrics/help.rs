@@ -1,11 +1,11 @@
-//! What each counter says, for people.
+//! The help texts of counters.
 
 use rota_net::NetStats;
 use rota_paxos::uring::URingCounters;
 use rota_ring as ring;
 use rota_views::fastcast::FastCounters;
 
-/// What the daemon itself counts.
+/// The help texts of the daemon's own counters.
 const HELP: &[(&str, &str)] = &[
     (
         "log_lines_lost",
@@ -225,7 +225,7 @@ const HELP: &[(&str, &str)] = &[
     ),
 ];
 
-/// Of what is listed with the counters, that which may become less, or is a largest value.
+/// The values among the counters that may become less, or are a largest value.
 pub(super) const GAUGES: &[(&str, &str)] = &[
     ("clients_now", "Clients that are connected."),
     (
@@ -290,7 +290,7 @@ pub(super) const GAUGES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What a counter says, for people.
+/// The help text of a counter.
 pub(super) fn help(name: &str) -> Option<&'static str> {
     let own = || HELP.iter().find(|(own, _)| *own == name);
     ring::Counters::help(name)

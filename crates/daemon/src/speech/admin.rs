@@ -1,4 +1,4 @@
-//! Somebody who wants to know how the daemon is: gets one line of JSON, and nothing is read of him.
+//! A peer at the admin socket: it gets the status as one line of JSON, and nothing is read of it.
 
 use std::io::IoSlice;
 
@@ -13,7 +13,7 @@ pub(crate) struct AdminSpeech {
 }
 
 impl AdminSpeech {
-    /// Of somebody who may not know.
+    /// The answer to a peer that has no right to the status.
     pub fn refused() -> Self {
         let mut speech = Self::default();
         let refused = StatusRefused {

@@ -1,4 +1,4 @@
-//! Which joins and leaves of a client wait for an answer.
+//! The joins and leaves of a client that wait for an answer.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,7 +8,7 @@ use rota_core::groups::GroupName;
 /// bounded by anything else while the daemons tell each other what they know.
 pub(super) const MOST_OPEN: usize = 1 << 14;
 
-/// What was asked for.
+/// The kind of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wish {
     Join,

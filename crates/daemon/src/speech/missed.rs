@@ -1,17 +1,17 @@
-//! What a client that was made to skip has missed.
+//! The messages that a client has missed because it was made to skip.
 
 use std::collections::BTreeSet;
 
 use rota_client::protocol::{Reply, Skimmed, groups_in};
 use rota_core::groups::{Destination, GroupName, Received};
 
-/// Counted from when it was made to skip, until it is back in its groups.
+/// The count goes from the start of the skip until the client is back in its groups.
 #[derive(Debug, Default)]
 pub(super) struct Missed {
     messages: u64,
     bytes: u64,
     groups: BTreeSet<GroupName>,
-    /// Where the last message went: most go where the one before did.
+    /// The destinations of the last message: most messages have those of the one before.
     last: Vec<u8>,
 }
 
@@ -41,12 +41,12 @@ impl Missed {
         self.groups.extend(groups.filter(is_in));
     }
 
-    /// How many messages it has missed, and bytes of their payloads.
+    /// The number of missed messages, and the bytes of their payloads.
     pub const fn size(&self) -> (u64, u64) {
         (self.messages, self.bytes)
     }
 
-    /// What the client is told: of the groups, those that it is in.
+    /// The frame for the client, with those of the groups that it is in.
     pub fn reply(self, is_in: impl Fn(&GroupName) -> bool) -> Reply {
         Reply::Skipped {
             messages: self.messages,

@@ -1,4 +1,4 @@
-//! One client's protocol: bytes to requests, events to bytes. Which protocol it is, nobody else has to know.
+//! One client's protocol: bytes to requests, events to bytes. The rest of the daemon does not depend on the protocol.
 
 mod admin;
 mod answers;
@@ -21,7 +21,7 @@ pub(crate) use admin::AdminSpeech;
 pub(crate) use native::{NativeSpeech, Terms};
 pub(crate) use spread::SpreadSpeech;
 
-/// What a client asks for. The numbers are its own.
+/// A request of a client. The numbers are the client's own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Ask {
     /// To be let in, under this name or one that the daemon invents.
@@ -46,7 +46,7 @@ pub(crate) enum Refusal {
     NotAllowed,
 }
 
-/// What somebody is told whose address or user has as many connections as it may, before anything is read of it.
+/// The farewell to a peer whose address or user has as many connections as it may, before anything is read of it.
 pub(crate) fn crowded(port: Port) -> Vec<u8> {
     match port {
         Port::Admin => Vec::new(),
@@ -65,12 +65,12 @@ pub(crate) fn crowded(port: Port) -> Vec<u8> {
 /// The answer to [`Ask::List`].
 #[derive(Debug)]
 pub(crate) enum Listed {
-    /// And how many members each has.
+    /// All groups, each with the number of its members.
     Groups(BTreeMap<GroupName, usize>),
     Members(Vec<Member>),
 }
 
-/// An event in each protocol that somebody speaks who gets it.
+/// An event in the protocols of its receivers.
 #[derive(Debug, Default)]
 pub(crate) struct Encoded {
     /// Kept from event to event.
@@ -81,7 +81,7 @@ pub(crate) struct Encoded {
 }
 
 impl Encoded {
-    /// For the next event.
+    /// Empties the value for the next event.
     pub fn clear(&mut self) {
         self.has_native = false;
         self.spread = None;
@@ -260,14 +260,14 @@ impl Speech {
         }
     }
 
-    /// What waits for the client is dropped. It is this member from here on.
+    /// Drops the waiting messages of the client, which is this member from here on.
     pub fn skip(&mut self, member: Member) {
         if let Self::Native(speech) = self {
             speech.skip(member);
         }
     }
 
-    /// The daemon has the client leave a group. Spread's clients are told as if they had asked for it.
+    /// Has the client leave a group. Spread's clients are told as if they had asked for it.
     pub fn expel(&mut self, group: GroupName) {
         if let Self::Native(speech) = self {
             speech.expel(group);
@@ -303,7 +303,7 @@ impl Speech {
         }
     }
 
-    /// Bytes for the socket, at most so many pieces of them.
+    /// The bytes for the socket, in at most `most` pieces.
     pub fn chunks<'a>(&'a self, into: &mut Vec<IoSlice<'a>>, most: usize) {
         match self {
             Self::Admin(speech) => speech.chunks(into),
@@ -312,7 +312,7 @@ impl Speech {
         }
     }
 
-    /// The socket has taken so many bytes.
+    /// Notes that the socket has taken this many bytes.
     pub fn sent(&mut self, bytes: usize) {
         each!(self, speech => speech.sent(bytes));
     }
@@ -347,7 +347,7 @@ impl Speech {
         }
     }
 
-    /// Which protocol it is.
+    /// The name of the protocol.
     pub const fn protocol(&self) -> &'static str {
         match self {
             Self::Admin(_) => "admin",

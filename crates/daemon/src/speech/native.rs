@@ -19,7 +19,7 @@ use super::{Ask, Listed, Refusal};
 use crate::names::Names;
 pub(super) use encode::{Encoded, encode};
 
-/// What a client may send and hold.
+/// The limits of what a client may send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     /// Bytes that it may send before the daemon has handed some of them on.
@@ -35,7 +35,7 @@ enum Stage {
     Open {
         membership: bool,
         me: Member,
-        /// It speaks a version that has words for daemons that are in no view.
+        /// The client speaks a version that has words for daemons that are in no view.
         knows_exclusion: bool,
         can_skip: bool,
         can_throttle: bool,
@@ -56,7 +56,7 @@ pub(crate) struct NativeSpeech {
     /// To be given back with the next frame of credit.
     owed: u64,
     answers: Answers,
-    /// It is made to skip, and this is what it has missed so far.
+    /// The messages missed so far, while the client is made to skip.
     missed: Option<Box<Missed>>,
 }
 
@@ -211,7 +211,7 @@ impl NativeSpeech {
         };
         let largest = self.terms.largest_payload as usize;
         self.inbox.set_limit(request_limit(largest));
-        // It was taken only if there is one.
+        // The hello was accepted only if there is one.
         let version = hello.agreed_version().unwrap_or(protocol::VERSION);
         self.stage = Stage::Open {
             membership: hello.membership,
@@ -260,7 +260,7 @@ impl NativeSpeech {
         });
     }
 
-    /// The client may not. A message that goes to nobody costs no credit.
+    /// The client has no right to the request. A message without a receiver costs no credit.
     pub fn denied(&mut self, ask: &Ask, to: protocol::Destination) {
         let code = Code::NotAllowed;
         let text = to.to_string();

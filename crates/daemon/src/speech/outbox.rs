@@ -17,15 +17,15 @@ use chunk::{CHUNK_BYTES, Chunk, LARGE_BYTES, Payload, Place};
 pub(super) struct Outbox {
     /// None is empty, but for one that is kept for its room.
     chunks: VecDeque<Chunk>,
-    /// So many bytes of the first have been sent.
+    /// The bytes of the first chunk that have been sent.
     sent: usize,
     backlog: usize,
-    /// The socket has left something: what waits from now on may wait long.
+    /// The socket has not taken everything: bytes that are added from now on may wait long.
     waits: bool,
 }
 
 impl Outbox {
-    /// Bytes that wait.
+    /// The bytes that wait.
     pub const fn len(&self) -> usize {
         self.backlog
     }
@@ -47,16 +47,16 @@ impl Outbox {
         written
     }
 
-    /// Appends a frame that ends with its payload. That is shared, unless it may wait long and would keep what it has
-    /// come with.
+    /// Appends a frame that ends with its payload. The payload is shared, unless it may wait long and would keep the
+    /// buffer in memory that it is a part of.
     pub fn append_shared(&mut self, head: &[u8], payload: &Bytes) {
         let stays = payload.len() > LARGE_BYTES;
         let copies = self.waits && !stays;
         self.append_parts([head, &[]], payload, (copies, stays));
     }
 
-    /// Appends a frame with a middle that was made for all who get it, and keeps nothing else: it is shared however
-    /// long it waits.
+    /// Appends a frame with a middle that was made for all receivers, and keeps no other memory: the middle is shared
+    /// for as long as it waits.
     pub fn append_common(&mut self, head: &[u8], common: &Bytes, rest: &[u8]) {
         self.append_parts([head, rest], common, (false, true));
     }
@@ -103,8 +103,8 @@ impl Outbox {
         self.chunks.insert(place, chunk);
     }
 
-    /// Takes back the messages and what is told of groups, as far as nothing of them has left: `lost` sees
-    /// each of these messages. Answers and credit stay.
+    /// Takes back messages, views and transitional signals, as far as nothing of them has left: `lost` sees each of
+    /// them. Answers and credit stay.
     pub fn take_back(&mut self, mut lost: impl FnMut(&Skimmed<'_>)) {
         let place = self.cut();
         for chunk in self.chunks.split_off(place) {
@@ -137,7 +137,7 @@ impl Outbox {
         1
     }
 
-    /// What to send next, at most so many pieces of it.
+    /// The next pieces to send, at most `most` of them.
     pub fn pieces<'a>(&'a self, into: &mut Vec<IoSlice<'a>>, most: usize) {
         let mut skip = self.sent;
         for bytes in self.chunks.iter().flat_map(Chunk::pieces) {
@@ -152,7 +152,7 @@ impl Outbox {
         }
     }
 
-    /// So many bytes have been sent.
+    /// Notes that this many bytes have been sent.
     pub fn sent(&mut self, bytes: usize) {
         self.backlog -= bytes;
         self.sent += bytes;
@@ -174,7 +174,8 @@ impl Outbox {
         }
     }
 
-    /// The socket takes no more for now: what waits keeps nothing that it has come with.
+    /// Notes that the socket takes no more for now. Payloads that wait are copied, so that they keep no larger buffers
+    /// in memory.
     pub fn wait(&mut self) {
         if self.backlog > 0 && !std::mem::replace(&mut self.waits, true) {
             for chunk in &mut self.chunks {

@@ -62,7 +62,7 @@ impl SpreadSpeech {
         self.reject(ask);
     }
 
-    /// The same for what the client may not: a message comes back as it was sent.
+    /// The same for a request without the right to it: a message comes back as it was sent.
     pub fn denied(&mut self, ask: Ask, names: &mut Names) {
         let Ask::Send(send) = ask else {
             return self.reject(&ask);
@@ -181,7 +181,7 @@ fn send(multicast: Multicast, names: &Names) -> Option<Ask> {
 
 const fn service_of(service: spread::Service) -> contract::Service {
     match service {
-        // As Spread does: what may get lost does not.
+        // As in Spread: messages of the unreliable service do not get lost, either.
         spread::Service::Unreliable | spread::Service::Reliable => contract::Service::Reliable,
         spread::Service::Fifo => contract::Service::Fifo,
         spread::Service::Causal => contract::Service::Causal,
@@ -200,7 +200,7 @@ const fn service_to(service: contract::Service) -> spread::Service {
     }
 }
 
-/// What Spread's clients are told; `None` for names that do not fit, which no configuration has.
+/// The event for Spread's clients; `None` for names that do not fit, which no configuration has.
 pub(super) fn outgoing(event: &groups::Event, names: &mut Names) -> Option<Outgoing> {
     match event {
         groups::Event::Message(message) => received(message, names).map(Outgoing::Message),
@@ -210,7 +210,7 @@ pub(super) fn outgoing(event: &groups::Event, names: &mut Names) -> Option<Outgo
             old: group_id(*view),
         }),
         groups::Event::SelfLeave { group } => group_name(group).map(Outgoing::SelfLeave),
-        // Spread has no word for it: its clients see the views that come when it is over.
+        // Spread has no word for an exclusion: its clients see the views that come when it is over.
         groups::Event::Excluded | groups::Event::Included { .. } => None,
     }
 }
@@ -223,7 +223,7 @@ fn received(message: &groups::Received, names: &mut Names) -> Option<Message> {
         self_discard: message.self_discard,
         groups: message.to.iter().filter_map(|to| told(to, names)).collect(),
         hint: Hint::new(order(message.big_endian), message.kind),
-        // It points into a receive buffer of the ring, which must not wait for a slow client.
+        // The payload points into a receive buffer of the ring, which must not wait for a slow client.
         data: Bytes::copy_from_slice(&message.payload),
     })
 }

@@ -1,4 +1,4 @@
-//! Which checks a client has to pass, and how they are named.
+//! The checks that a client has to pass, and their names.
 
 /// Bytes of one name in the client's choice.
 const SLOT_BYTES: usize = 30;
@@ -7,8 +7,7 @@ const SLOTS: usize = 3;
 /// Bytes of the client's choice.
 pub(super) const CHOICE_BYTES: usize = SLOT_BYTES * SLOTS;
 
-/// A check of who a client is. Neither has an exchange of its own: what they look at is known to
-/// whoever owns the socket.
+/// A check of a client. Neither has an exchange of its own: the owner of the socket knows all that they look at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AuthMethod {
     /// Everybody passes.

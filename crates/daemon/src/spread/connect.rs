@@ -1,4 +1,4 @@
-//! The first bytes of a client: who it is and what it wants.
+//! The first bytes of a client: its version, its name and its options.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -64,9 +64,9 @@ impl fmt::Display for Version {
 pub struct Connect {
     /// The version of its library.
     pub version: Version,
-    /// It wants to be told of memberships.
+    /// The client wants membership messages.
     pub membership: bool,
-    /// Sent by clients, used by nobody.
+    /// A field that clients send and daemons ignore.
     pub priority: u8,
     /// The name it wants; `None` if the daemon is to invent one.
     pub name: Option<PrivateName>,
@@ -74,12 +74,12 @@ pub struct Connect {
     pub methods: Vec<AuthMethod>,
 }
 
-/// What the first bytes tell.
+/// The contents of the first bytes.
 #[derive(Debug)]
 pub(super) enum Greeting {
-    /// All of it is there. The methods are still empty.
+    /// The greeting is complete. The methods are still empty.
     Whole(Connect),
-    /// It has at least so many bytes.
+    /// The greeting has at least this many bytes.
     Needs(usize),
 }
 
@@ -139,7 +139,7 @@ pub(super) fn unasked(allowed: &[AuthMethod]) -> Vec<AuthMethod> {
     method.into_iter().collect()
 }
 
-/// All checks of a client: what it chose and what is required. At least one has to be made.
+/// All checks of a client: those that it chose and those that are required. At least one has to be made.
 pub(super) fn checks(
     mut chosen: Vec<AuthMethod>,
     required: &[AuthMethod],

@@ -1,4 +1,4 @@
-//! Why a client is not taken, why a session ends, and what cannot be told to a client.
+//! The reasons for refusing a client, for ending a session, and for an event that cannot be encoded.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub enum Refusal {
     NotUnique = -6,
     /// Its library is older than 3.1.0.
     Version = -7,
-    /// It did not pass, or did not choose, a check that is asked for.
+    /// The client did not pass, or did not choose, a required check.
     Auth = -9,
 }
 
@@ -41,20 +41,21 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Why bytes are no request. The session they came from cannot go on: what follows them is unknown.
+/// The reason for which bytes are no request. The session they came from cannot go on: the bytes behind them have no
+/// meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestError {
     /// The type has half of the mark that tells the byte order.
     Mark(u32),
-    /// Not exactly one service or request is asked for.
+    /// The type asks for no service or request, or for more than one.
     Kind(u32),
-    /// It uses the bit of messages between daemons.
+    /// The type uses the bit of messages between daemons.
     DaemonsOnly(u32),
-    /// The sender it names is not this session.
+    /// The sender that the request names is not this session.
     Sender,
-    /// It counts more groups than a message may have, or a negative number of them.
+    /// The request counts more groups than a message may have, or a negative number of them.
     Groups(u32),
-    /// It is longer than messages may be, or its length is negative.
+    /// The request is longer than messages may be, or its length is negative.
     Length(u32),
     /// The hint has bits that mean nothing.
     Hint([u8; 4]),
@@ -91,9 +92,9 @@ impl From<NameError> for RequestError {
 /// Why a session ended by what its client sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SessionError {
-    /// It was refused: send what is left, then close.
+    /// The client was refused: send the bytes that wait, then close.
     Refused(Refusal),
-    /// It broke the protocol: close.
+    /// The client broke the protocol: close.
     Request(RequestError),
 }
 

@@ -1,14 +1,14 @@
-//! The 16 bits an application puts on a message, in the order of whoever sent it.
+//! The 16 bits an application puts on a message, in the byte order of the sender.
 
 use super::order::{ByteOrder, MARK};
 
-/// Where the application's bits are in the hint.
+/// The place of the application's bits in the hint.
 const TYPE_BITS: u32 = 0x00ff_ff00;
 
 /// The hint of a message, exactly as it came.
 ///
-/// A daemon forwards it untouched: it is how a receiver learns that the sender's numbers, those inside
-/// the data as well, are in the other byte order.
+/// A daemon forwards the hint untouched: by it a receiver learns that the sender's numbers, those inside the data as
+/// well, are in the other byte order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hint([u8; 4]);
 

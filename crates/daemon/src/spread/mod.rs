@@ -19,10 +19,9 @@
 //! number of bytes to wait for, or an error. Memory grows with what has arrived, never with what a
 //! peer says will arrive, and holds at most one message.
 //!
-//! What this does not do: it knows no groups, orders no members, keeps no time and counts no
-//! sessions. Whoever owns the sockets limits how long a handshake may take
-//! ([`Session::is_open`]), and how much may wait for a slow client ([`Session::backlog`]).
-//! `docs/protocols/spread.md` says where this differs from Spread on purpose.
+//! This module knows no groups, orders no members, keeps no time and counts no sessions. The owner of the sockets
+//! limits the time of a handshake ([`Session::is_open`]) and the bytes that may wait for a slow client
+//! ([`Session::backlog`]). `docs/protocols/spread.md` lists where this differs from Spread on purpose.
 
 mod auth;
 mod bits;

@@ -7,7 +7,7 @@ use super::{MAX_PRIVATE_NAME, NAME_BYTES};
 /// Starts the private name of a client, and parts it from its daemon's.
 const SEPARATOR: u8 = b'#';
 
-/// Whether a byte may stand in a name that somebody chooses.
+/// Whether a byte may stand in a name that a client chooses.
 pub(super) const fn is_legal(byte: u8) -> bool {
     matches!(byte, 0x24..=0x7e)
 }
@@ -135,9 +135,9 @@ impl PrivateName {
 /// Why a name is none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NameError {
-    /// It is too long for its kind, or empty where that is not allowed.
+    /// The name is too long for its kind, or empty where that is not allowed.
     Length,
-    /// It has a character its kind may not have.
+    /// The name has a character its kind may not have.
     Character,
 }
 

@@ -1,4 +1,4 @@
-//! What a daemon tells a client, and its bytes.
+//! The messages of a daemon to a client, and their bytes.
 
 use bytes::Bytes;
 
@@ -12,23 +12,23 @@ use super::{
     Name, Service, View,
 };
 
-/// What a daemon tells a client that is connected.
+/// A message of a daemon to a connected client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outgoing {
     /// A message of an application.
     Message(Message),
     /// A new view of a group the client is in. For sessions with membership only, as the next two.
     View(View),
-    /// What follows until the next view comes with the guarantees of the smaller membership.
+    /// A transitional signal: events until the next view come with the guarantees of the smaller membership.
     Transition {
-        /// Of which group.
+        /// The group.
         group: GroupName,
         /// The view that ends.
         old: GroupId,
     },
     /// The client has left the group as it asked.
     SelfLeave(GroupName),
-    /// What the client asked for is not done.
+    /// A request of the client was rejected.
     Rejected(Rejection),
 }
 
@@ -52,17 +52,17 @@ pub struct Message {
 /// A request that is sent back to the client it came from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rejection {
-    /// What was asked for.
+    /// The rejected request.
     pub what: Rejected,
-    /// The destinations it had.
+    /// The destinations of the request.
     pub groups: Vec<Name>,
-    /// Its hint.
+    /// The hint of the request.
     pub hint: Hint,
-    /// Its data.
+    /// The data of the request.
     pub data: Bytes,
 }
 
-/// Which request is sent back.
+/// The kind of a request that is sent back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rejected {
     /// A message.
@@ -128,7 +128,7 @@ impl Head<'_> {
 }
 
 impl Outgoing {
-    /// It is for sessions that asked for membership only.
+    /// True for messages that only sessions with membership get.
     pub const fn is_membership(&self) -> bool {
         matches!(
             self,
@@ -136,8 +136,8 @@ impl Outgoing {
         )
     }
 
-    /// Its bytes for the client whose private group is `own`: what comes before the data, and the
-    /// data. Views and rejections differ between receivers; all else is the same for all.
+    /// The bytes for the client whose private group is `own`: the part before the data, and the data. Views and
+    /// rejections differ between receivers; all else is the same for all.
     pub fn encode(&self, order: ByteOrder, own: &Name) -> Result<[Bytes; 2], EncodeError> {
         match self {
             Self::Message(message) => message.encode(order),
@@ -151,12 +151,12 @@ impl Outgoing {
     }
 }
 
-/// What of [`Outgoing::encode`] is the same for all who get one thing in one order of bytes; filled by the first.
+/// The part of [`Outgoing::encode`] that is the same for all receivers with one byte order; the first call fills it.
 #[derive(Debug, Default)]
 pub struct Common(Option<Bytes>);
 
 impl Outgoing {
-    /// The same as [`Self::encode`], for one of many who get it: they share what is before the data, which names all
+    /// The same as [`Self::encode`], for one of many receivers: they share the part before the data, which names all
     /// members of a view.
     pub fn encode_for(
         &self,

@@ -1,4 +1,4 @@
-//! What a client asks for, read from bytes.
+//! The requests of a client, read from bytes.
 
 use bytes::Bytes;
 
@@ -9,16 +9,16 @@ use super::{
     RequestError, Service,
 };
 
-/// What a connected client asks for.
+/// A request of a connected client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Request {
     /// Send a message.
     Multicast(Multicast),
-    /// Take it into a group. One it is in already changes nothing.
+    /// Take the client into a group. Nothing changes if it is in the group already.
     Join(GroupName),
-    /// Take it out of a group. One it is not in changes nothing.
+    /// Take the client out of a group. Nothing changes if it is not in the group.
     Leave(GroupName),
-    /// It goes. Closing the socket says the same.
+    /// The client goes. Closing the socket says the same.
     Disconnect,
 }
 
@@ -27,9 +27,10 @@ pub enum Request {
 pub struct Multicast {
     /// The guarantee asked for.
     pub service: Service,
-    /// It is not to come back to this session.
+    /// The message is not to come back to this session.
     pub self_discard: bool,
-    /// Where it goes; a receiver that is in several gets it once. Names that nobody has reach nobody.
+    /// The destinations; a receiver that matches several gets the message once. Names without an owner have no
+    /// receiver.
     pub groups: Vec<Name>,
     /// The application's type, in the sender's byte order.
     pub hint: Hint,
@@ -37,19 +38,18 @@ pub struct Multicast {
     pub data: Bytes,
 }
 
-/// What bytes of a client are.
+/// The result of reading one request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decoded {
-    /// A request, and how many bytes it took.
+    /// A request, and the number of its bytes.
     Request(Request, usize),
-    /// The start of one that has this many bytes, or at least so many as long as its header is not
-    /// there.
+    /// The start of a request of this many bytes; while its header is incomplete, the bytes of a header.
     Needs(usize),
 }
 
 /// Reads one request of the session whose private group is `own` from the start of `bytes`.
 ///
-/// The header is judged as soon as it is there, so nobody waits for the bytes of a wrong one.
+/// The header is checked as soon as it is there, so no reader waits for the bytes of a wrong request.
 pub fn decode(bytes: &Bytes, own: &Name) -> Result<Decoded, RequestError> {
     let length = length(bytes, own)?;
     if bytes.len() < length {
@@ -58,7 +58,7 @@ pub fn decode(bytes: &Bytes, own: &Name) -> Result<Decoded, RequestError> {
     Ok(Decoded::Request(read(&bytes.slice(..length), own)?, length))
 }
 
-/// How many bytes a request has that begins with these; of its header, if that is not whole yet.
+/// The length of the request that begins with these bytes; of its header, if the header is not whole yet.
 pub(super) fn length(bytes: &[u8], own: &Name) -> Result<usize, RequestError> {
     match bytes.first_chunk() {
         None => Ok(HEADER_BYTES),
@@ -104,8 +104,8 @@ enum Kind {
 }
 
 impl Kind {
-    /// What the type asks for. Bits between kinds are those of daemons and libraries: the one that
-    /// could do harm is an error, the others are ignored.
+    /// The request that the type asks for. Bits between kinds are those of daemons and libraries: the one that could do
+    /// harm is an error, the others are ignored.
     fn of(bits: u32) -> Result<Self, RequestError> {
         if bits & GROUPS != 0 {
             return Err(RequestError::DaemonsOnly(bits));
@@ -160,7 +160,7 @@ impl Header {
     }
 }
 
-/// How many groups and bytes of data there are, by their limits. Negative numbers are beyond them.
+/// The number of groups and the bytes of data, checked against their limits. Negative numbers are beyond them.
 fn lengths(groups: u32, data: u32) -> Result<(usize, usize), RequestError> {
     let count = usize::try_from(groups).unwrap_or(usize::MAX);
     let bytes = usize::try_from(data).unwrap_or(usize::MAX);

@@ -23,13 +23,12 @@ use super::{
     Settings, Version, WrongStage, auth, request,
 };
 
-/// What a client's bytes say.
+/// The meaning of a client's bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// It wants to connect: [`Session::accept`] or [`Session::refuse`] it. Until then nothing more is
-    /// read.
+    /// The client wants to connect: [`Session::accept`] or [`Session::refuse`] it. Until then nothing more is read.
     Connect(Connect),
-    /// It asks for something.
+    /// A request of the client.
     Request(Request),
 }
 
@@ -65,7 +64,7 @@ enum Stage {
 }
 
 impl Session {
-    /// Of a client that has just connected.
+    /// The session of a client that has just connected.
     pub const fn new(settings: Arc<Settings>) -> Self {
         Self {
             settings,
@@ -255,7 +254,7 @@ impl Session {
         self.outbox.iter()
     }
 
-    /// The socket has taken so many of the bytes.
+    /// Notes that the socket has taken this many bytes.
     pub fn sent(&mut self, mut bytes: usize) {
         debug_assert!(bytes <= self.backlog, "more was sent than there was");
         while bytes > 0 {
@@ -272,23 +271,22 @@ impl Session {
         }
     }
 
-    /// How many bytes wait for the socket.
+    /// The bytes that wait for the socket.
     pub const fn backlog(&self) -> usize {
         self.backlog
     }
 
-    /// How much memory holds bytes of an event that is not yet whole.
+    /// The bytes of memory that hold an incomplete event.
     pub const fn buffered(&self) -> usize {
         self.inbox.capacity()
     }
 
-    /// The client is accepted, and has not gone. One that stays short of this for long is to be
-    /// dropped by whoever keeps time.
+    /// The client is accepted, and has not gone. The owner of the sockets drops a session that is not accepted in time.
     pub const fn is_open(&self) -> bool {
         matches!(self.stage, Stage::Open { .. })
     }
 
-    /// Nothing more is read. What is left to send, a refusal's code for instance, still is.
+    /// Nothing more is read. Bytes that wait, a refusal's code for instance, are still sent.
     pub const fn is_ended(&self) -> bool {
         matches!(self.stage, Stage::Ended)
     }

@@ -1,11 +1,11 @@
-//! What a daemon tells its clients of itself.
+//! The settings of a daemon's sessions.
 
 use std::fmt;
 
 use super::name::is_legal;
 use super::{AuthMethod, ByteOrder, MAX_DAEMON_NAME, NameError, Version};
 
-/// How sessions of one daemon speak. Checked once, shared by all of them.
+/// The settings that all sessions of one daemon share. Checked once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     pub(super) daemon: Vec<u8>,
@@ -16,7 +16,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The version clients are told: the one whose protocol this is.
+    /// The version that clients are told, which is the version of the protocol here.
     pub const VERSION: Version = Version {
         major: 5,
         minor: 0,

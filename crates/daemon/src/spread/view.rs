@@ -1,15 +1,15 @@
-//! Who is in a group.
+//! The views of a group.
 
 use super::{ByteOrder, EncodeError, GroupName, NAME_BYTES, Name};
 
-/// Which view of a group: equal at all members that get the same one.
+/// The identifier of a view of a group: equal at all members that get the same one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct GroupId {
     /// The daemon that leads the membership of daemons.
     pub leader: u32,
-    /// When that membership began.
+    /// The time at which that membership began.
     pub time: u32,
-    /// Counts the changes of the group in it.
+    /// The number of changes of the group in that membership.
     pub index: u32,
 }
 
@@ -24,24 +24,24 @@ impl GroupId {
 /// A new membership of a group.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
-    /// Of which group.
+    /// The group.
     pub group: GroupName,
-    /// Which one.
+    /// The identifier.
     pub id: GroupId,
     /// All members' private groups: in the order of daemons, then of names.
     pub members: Vec<Name>,
-    /// What made it.
+    /// The change that made the view.
     pub cause: Cause,
 }
 
-/// What made a view. With its set, clients compute who came with them.
+/// The change that made a view. From its set, clients compute the members that came with them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// This client joined.
+    /// The client that joined.
     Join(Name),
-    /// This one left.
+    /// The client that left.
     Leave(Name),
-    /// This one's session ended.
+    /// The client whose session ended.
     Disconnect(Name),
     /// Daemons met or were parted: the members, in sets of those that came together.
     Network(Vec<Vec<Name>>),

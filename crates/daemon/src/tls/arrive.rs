@@ -1,4 +1,4 @@
-//! How clients come in by TLS.
+//! The admission of clients by TLS.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;

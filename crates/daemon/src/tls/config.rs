@@ -23,10 +23,10 @@ use rota_node::path_of;
 use super::expiry;
 use super::revoked::{Lists, ListsEnd};
 
-/// Files are not looked at more often than this.
+/// The least time between two looks at the files.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Where clients of other hosts connect, and how both sides show who they are.
+/// The listeners for clients of other hosts, and the certificates of both sides.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsConfig {
@@ -46,7 +46,7 @@ pub struct TlsConfig {
     pub anonymous: bool,
 }
 
-/// What is wrong with one of the files.
+/// An error in one of the files.
 #[derive(Debug)]
 pub struct TlsError {
     path: PathBuf,
@@ -75,16 +75,16 @@ impl fmt::Display for TlsError {
 
 impl std::error::Error for TlsError {}
 
-/// What looks at certificates of clients.
+/// The check of clients' certificates.
 type Verifier = Arc<dyn ClientCertVerifier>;
 
-/// What is in the files.
+/// The contents of the files.
 #[derive(Debug)]
 struct Loaded {
     config: Arc<ServerConfig>,
     verifier: Option<Verifier>,
     lists_end: Option<ListsEnd>,
-    /// When the daemon's own certificate expires, since 1970.
+    /// The time at which the first certificate of the daemon's chain expires, since 1970.
     end: Option<Duration>,
 }
 
@@ -175,7 +175,7 @@ pub(crate) struct Certificates {
     look_at: Instant,
 }
 
-/// What is different of a file that was written again.
+/// The data that differ after a file was written again.
 pub(crate) type Stamp = Option<(SystemTime, u64, u64)>;
 
 impl Certificates {
@@ -191,23 +191,24 @@ impl Certificates {
         })
     }
 
-    /// What clients that come now are shown and asked for.
+    /// The TLS settings for clients that come now.
     pub fn current(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.current.config)
     }
 
-    /// When the daemon's own certificate expires, in seconds since 1970; 0 if it does not say.
+    /// The time at which the first certificate of the daemon's chain expires, in seconds since 1970; 0 if it is
+    /// unknown.
     pub fn end(&self) -> u64 {
         self.current.end.map_or(0, |end| end.as_secs())
     }
 
-    /// When the lists of revoked certificates expire, if there are any.
+    /// The time at which the lists of revoked certificates expire, if there are any.
     pub fn lists_end(&self) -> Option<ListsEnd> {
         self.current.lists_end
     }
 
     /// # Errors
-    /// The lists of revoked certificates have expired: nobody could show a certificate any more.
+    /// The lists of revoked certificates have expired: no certificate of a client would pass any more.
     pub fn check_lists(&self) -> Result<(), TlsError> {
         self.section.check_lists(&self.current, self.me)
     }

@@ -1,4 +1,4 @@
-//! The ring's side of the thread, and the way from there to here.
+//! The ring's side of the TLS thread, and the channels between the two.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,10 +18,10 @@ use crate::access::Peer;
 use crate::config::DaemonConfig;
 use crate::seats::ConnectionLimits;
 
-/// Why the listeners do not open, and at which address.
+/// The reason why the listeners do not open, and the address of the one that failed.
 pub(crate) type NotOpen = (Option<SocketAddr>, io::Error);
 
-/// What the thread tells the ring's.
+/// The news of the TLS thread for the ring's thread.
 #[derive(Debug)]
 pub(crate) enum News {
     Arrival(Arrival),
@@ -49,9 +49,10 @@ pub(crate) struct TlsCounters {
     pub silent: AtomicU64,
     /// Clients whose certificate is revoked, refused or disconnected.
     pub revoked: AtomicU64,
-    /// When the lists of revoked certificates expire, in seconds since 1970; 0 if there are none.
+    /// The time at which the first list of revoked certificates expires, in seconds since 1970; 0 if there are none.
     pub lists_end: AtomicU64,
-    /// When the daemon's own certificate expires, in seconds since 1970; 0 if it does not say.
+    /// The time at which the first certificate of the daemon's chain expires, in seconds since 1970; 0 if it is
+    /// unknown.
     pub end: AtomicU64,
 }
 
@@ -65,7 +66,7 @@ pub(crate) struct TlsDoor {
     pub counters: Arc<TlsCounters>,
 }
 
-/// What the thread is told while it runs.
+/// The messages to the TLS thread while it runs.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub stop: AtomicBool,
@@ -80,11 +81,11 @@ impl Shared {
     }
 }
 
-/// How clients are let in.
+/// The terms on which clients are let in.
 #[derive(Debug)]
 pub(crate) struct Terms {
     pub certificates: Certificates,
-    /// How long a handshake may take.
+    /// The time that a handshake may take.
     pub patience: Duration,
     /// Handshakes at once.
     pub handshakes: usize,
@@ -104,7 +105,7 @@ impl Terms {
 }
 
 impl TlsDoor {
-    /// Listens at these addresses, in a thread of its own that wakes `ring` when somebody has come.
+    /// Listens at these addresses, in a thread of its own that wakes `ring` when a client has come.
     pub fn open(
         listen: &[SocketAddr],
         terms: Terms,
@@ -131,15 +132,15 @@ impl TlsDoor {
         })
     }
 
-    /// Who comes from now on is let in so.
+    /// Sets the terms for clients that come from now on.
     pub fn change(&self, terms: Terms) {
         let slot = self.shared.terms.lock();
         *slot.unwrap_or_else(PoisonError::into_inner) = Some(terms);
-        // A thread that is gone lets nobody in.
+        // A thread that has ended lets no client in.
         let _ = self.waker.wake();
     }
 
-    /// What there is since the last call.
+    /// Takes the news since the last call.
     ///
     /// # Errors
     /// The thread has ended.
@@ -175,7 +176,7 @@ pub(super) struct Out {
 impl Out {
     pub fn send(&self, news: News) {
         if let Some(sender) = &self.sender {
-            // It stops: then nobody is let in.
+            // The ring's thread stops, so no client is let in.
             let _ = sender.send(news);
         }
         let _ = self.ring.wake();

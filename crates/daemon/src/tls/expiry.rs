@@ -1,4 +1,5 @@
-//! When the daemon's own certificate expires: clients refuse it from then on, and nobody else would notice before.
+//! The time at which the daemon's own certificate expires: clients refuse it from then on, and an operator would not
+//! notice before.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,11 +8,10 @@ use rustls::pki_types::CertificateDer;
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
-/// It is said in the log from so long before.
+/// The time before the end from which on the log has a warning.
 const SOON: Duration = Duration::from_secs(14 * 86_400);
 
-/// When the first certificate of a chain expires, as a time since 1970; `None` where none says so in a way that is
-/// understood.
+/// The time at which the first certificate of a chain expires, since 1970; `None` if none can be parsed.
 pub(super) fn end_of(chain: &[CertificateDer<'_>]) -> Option<Duration> {
     let ends = chain.iter().filter_map(|certificate| {
         let certificate = Certificate::from_der(certificate).ok()?;

@@ -1,11 +1,11 @@
-//! Who a client is, and why one is refused.
+//! The names of a client, and the reasons for a refusal.
 
 use rustls::CertificateError;
 use rustls::pki_types::CertificateDer;
 
-/// The names that a certificate is for: of hosts, and URIs. Whoever reads them tells them apart by the colon, which
-/// every URI has and no name of a host: webpki takes any text for a URI, and no authority's constraints on names of
-/// hosts bind those, so that one without a colon would pass for a host's.
+/// The names that a certificate is for: of hosts, and URIs. A reader tells them apart by the colon, which every URI has
+/// and no name of a host: webpki takes any text for a URI, and no authority's constraints on names of hosts bind those,
+/// so that one without a colon would pass for a host's.
 pub(super) fn names_of(chain: Option<&[CertificateDer<'_>]>) -> Vec<String> {
     let own = chain.and_then(<[_]>::first);
     let own = own.and_then(|own| webpki::EndEntityCert::try_from(own).ok());
@@ -13,7 +13,7 @@ pub(super) fn names_of(chain: Option<&[CertificateDer<'_>]>) -> Vec<String> {
         let hosts = own.valid_dns_names().filter(|name| !name.contains(':'));
         let uris = own.valid_uri_names().filter(|name| name.contains(':'));
         let names = hosts.chain(uris);
-        // They go into the log.
+        // Names go into the log.
         let plain = |name: &&str| name.bytes().all(|byte| byte.is_ascii_graphic());
         names.filter(plain).map(str::to_owned).collect()
     })

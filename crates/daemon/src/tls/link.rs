@@ -23,11 +23,12 @@ pub(super) struct Link {
     pub address: IpAddr,
     /// Tells it from later ones with its key.
     pub number: u64,
-    /// With which certificates its handshake began.
+    /// The number of the certificates with which the handshake began.
     pub terms: u64,
-    /// And when.
+    /// The time at which the handshake began.
     pub since: UnixTime,
-    /// When it is over, whatever happens: the handshake, or the time to take what is left.
+    /// The time at which the link is closed in any case: the end of the handshake's time, or of the time to take the
+    /// last frames.
     pub deadline: Option<Instant>,
     pub socket_ready: Ready,
     pub pair_ready: Ready,
@@ -41,34 +42,34 @@ pub(super) struct Link {
     /// The ring's thread has closed its end.
     pub abandoned: bool,
     pub scheduled: bool,
-    /// It is refused: what it still says is dropped, so that it can read why.
+    /// The client is refused: all that it still sends is dropped, so that it can read the reason.
     pub refused: bool,
     _seat: Seat,
 }
 
-/// What the kernel has said of a socket, and has not turned out to be over since.
+/// The readiness of a socket that the kernel has reported, and that has not turned out to be over since.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ready {
     pub read: bool,
     pub write: bool,
 }
 
-/// How a client stands after its turn.
+/// The state of a client after its turn.
 #[derive(Debug)]
 pub(super) enum Standing {
-    /// It waits for one of its sockets.
+    /// The client waits for one of its sockets.
     Waits,
-    /// It has more to carry.
+    /// The client has more bytes to carry.
     More,
-    /// It has shown who it is.
+    /// The client has shown who it is.
     Shown,
-    /// It is over.
+    /// The connection is over.
     Over,
-    /// What it says is not TLS, or its certificate is refused.
+    /// The client does not speak TLS, or its certificate is refused.
     Refused(rustls::Error),
 }
 
-/// What has to end a turn.
+/// The reasons that end a turn.
 enum Stop {
     Broken,
     Refused(rustls::Error),
@@ -166,7 +167,7 @@ impl Link {
         Standing::Waits
     }
 
-    /// One of each; how many bytes that has moved.
+    /// Carries bytes once in each direction, and returns the number of bytes moved.
     fn step(&mut self, scratch: &mut [u8]) -> Result<usize, Stop> {
         let mut moved = 0;
         let delivered = self.deliver(&mut moved)?;
@@ -214,7 +215,7 @@ impl Link {
         while !self.inbound_over {
             let mut reader = self.tls.reader();
             let taken = match reader.fill_buf() {
-                // The client closes, or it is cut off: what is not whole is nothing for those who read it.
+                // The client closes, or it is cut off: the ring's thread ignores an incomplete frame.
                 Ok([]) => {
                     self.inbound_over = true;
                     let _ = pair.shutdown(Shutdown::Write);
@@ -240,7 +241,7 @@ impl Link {
                     return Ok(false);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // Nobody reads it any more; what the client is told last may still arrive.
+                // The ring's thread reads no more; its last frames for the client may still arrive.
                 Err(_) => {
                     self.abandoned = true;
                     (self.inbound_over, self.torn) = (true, true);
@@ -250,7 +251,7 @@ impl Link {
         Ok(true)
     }
 
-    /// Takes what the client is sent, when it has taken what came before.
+    /// Takes the bytes for the client, when it has taken those before.
     fn read_pair(&mut self, scratch: &mut [u8], moved: &mut usize) {
         let Some(pair) = &mut self.pair else {
             return;
@@ -271,7 +272,7 @@ impl Link {
             }
             Ok(bytes) => {
                 *moved += bytes;
-                // It takes everything: its buffer has no limit but this piece.
+                // The buffer takes everything: it has no limit but this piece.
                 let written = self.tls.writer().write_all(&scratch[..bytes]);
                 debug_assert!(written.is_ok(), "a buffer without a limit takes everything");
             }
@@ -300,7 +301,7 @@ impl Link {
         sent && (self.abandoned || self.inbound_over)
     }
 
-    /// It has shown who it is, and the ring's thread does not know it yet.
+    /// True if the client has shown who it is, and the ring's thread does not know it yet.
     pub fn is_shown(&self) -> bool {
         self.pair.is_none() && !self.refused && !self.tls.is_handshaking()
     }

@@ -16,11 +16,11 @@ use super::TlsError;
 #[derive(Debug)]
 pub(super) struct Lists {
     pub lists: Vec<CertificateRevocationListDer<'static>>,
-    /// When the first of them expires.
+    /// The time at which the first of them expires.
     pub until: ListsEnd,
 }
 
-/// When lists of revoked certificates expire.
+/// The time at which lists of revoked certificates expire.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ListsEnd(DateTime);
 
@@ -30,7 +30,7 @@ impl ListsEnd {
         self.0.unix_duration().as_secs()
     }
 
-    /// They have expired.
+    /// True if the lists have expired.
     pub fn is_over(self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         self.0.unix_duration() <= now.unwrap_or(Duration::ZERO)
@@ -65,7 +65,7 @@ impl Lists {
         let until = ends.into_iter().min();
         let until =
             until.ok_or_else(|| wrong(&"there is no list of revoked certificates in it"))?;
-        // Nobody could say of their certificates that they are good.
+        // Without a list of a root, its clients' certificates could not be told to be good.
         let without = roots.roots.iter().filter(|root| {
             let subject: &[u8] = root.subject.as_ref();
             !issuers.iter().any(|issuer| issuer == subject)
@@ -79,7 +79,7 @@ impl Lists {
     }
 }
 
-/// When a list expires, as it says (`nextUpdate`).
+/// The time at which a list expires, by its `nextUpdate`.
 fn end_of(list: &[u8]) -> Option<ListsEnd> {
     let list = CertificateList::from_der(list).ok()?;
     let next = list.tbs_cert_list.next_update?;

@@ -1,4 +1,5 @@
-//! How clients are let in, which may change; and those whose certificates are revoked while they are connected.
+//! The terms on which clients are let in, which may change; and clients whose certificates are revoked while they are
+//! connected.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,7 +23,7 @@ impl Relays {
         }
     }
 
-    /// What the files say now.
+    /// The certificates, read again if the files have changed.
     pub(super) fn certificates(&mut self) -> Arc<ServerConfig> {
         match self.terms.certificates.refresh(Instant::now()) {
             Ok(false) => {}
@@ -39,7 +40,7 @@ impl Relays {
         self.terms.certificates.current()
     }
 
-    /// The certificates are others now: what is known of revoked ones holds for those who are connected, too.
+    /// Adopts new certificates: new lists of revoked ones hold for connected clients, too.
     pub(super) fn adopt(&mut self) {
         let lists = self.terms.certificates.lists_end();
         let expires = lists.map_or(0, |until| until.unix_seconds());

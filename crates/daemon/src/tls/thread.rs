@@ -1,4 +1,4 @@
-//! The thread that has the listeners and all clients.
+//! The TLS thread, with its listeners and all TLS clients.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -28,16 +28,16 @@ const FIRST_LISTENER: usize = usize::MAX / 2;
 
 const WAKER: Token = Token(usize::MAX);
 
-/// What is read of a client's pair at once.
+/// The bytes that are read of a client's pair at once.
 const SCRATCH_BYTES: usize = 64 << 10;
 
-/// How often it is looked whether somebody takes too long.
+/// The time between two sweeps for clients that take too long.
 const SWEEP: Duration = Duration::from_millis(250);
 
-/// How long clients may take, when the daemon stops, to take what they are told last.
+/// The time that clients have, when the daemon stops, to take their last frames.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// All that the thread has.
+/// The state of the thread.
 #[derive(Debug)]
 pub(super) struct Relays {
     pub(super) poll: Poll,
@@ -48,9 +48,9 @@ pub(super) struct Relays {
     /// Links whose clients have not shown who they are, oldest first.
     pub(super) handshakes: VecDeque<(usize, u64)>,
     pub(super) newest: u64,
-    /// Somebody may take too long, or could not be let in.
+    /// A handshake may take too long, or a client could not be let in.
     pub(super) has_deadlines: bool,
-    /// Somebody waits at a listener who could not be let in.
+    /// A client waits at a listener that could not be let in.
     pub(super) waiting: bool,
     /// Listeners where more may wait than were let in at once.
     pub(super) crowded: Vec<usize>,
@@ -62,13 +62,13 @@ pub(super) struct Relays {
     pub(super) shared: Arc<Shared>,
     pub(super) out: Out,
     pub(super) terms: Terms,
-    /// How often the certificates were others.
+    /// The number of times that certificates were adopted.
     pub(super) newest_terms: u64,
     pub(super) seats: ConnectionLimits,
 }
 
 impl Relays {
-    /// Listens at these addresses. The waker is for whoever has told it to stop.
+    /// Listens at these addresses. The waker is for the caller that has set `stop`.
     pub fn open(
         listen: &[SocketAddr],
         (terms, seats): (Terms, ConnectionLimits),
@@ -132,7 +132,7 @@ impl Relays {
         self.links = Slab::new();
         self.work.clear();
         self.handshakes.clear();
-        // What the kernel said of listeners may be lost.
+        // The kernel's readiness of listeners may be lost.
         self.waiting = true;
         self.has_deadlines = true;
     }
@@ -223,7 +223,7 @@ impl Relays {
         }
     }
 
-    /// Ends those who took too long.
+    /// Ends the links whose deadline has passed.
     fn sweep(&mut self, now: Instant) {
         let late = |(key, link): (usize, &Link)| {
             link.deadline
@@ -277,7 +277,7 @@ impl Relays {
 
     /// The ring's thread gets the client.
     fn hand_over(&mut self, key: usize) {
-        // It may have begun with other certificates.
+        // The handshake may have begun with other certificates.
         if self.links[key].terms < self.newest_terms && self.is_revoked(key) {
             return drop(self.links.try_remove(key));
         }
@@ -297,7 +297,7 @@ impl Relays {
                 // Most often there are no descriptors left: it is tried again soon.
                 self.complaints
                     .say("a TLS client cannot be let in", &error, &"");
-                // It is not its fault.
+                // The client is not at fault, so its time begins anew.
                 link.deadline = Some(Instant::now() + self.terms.patience);
                 self.waiting = true;
                 return;

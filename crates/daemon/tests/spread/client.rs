@@ -1,8 +1,8 @@
-//! A client's reader of what a daemon sends, written from the layouts: the other half of a round trip.
+//! A client's reader of the daemon's bytes, written from the layouts: the other half of a round trip.
 
 use rota_daemon::spread::ByteOrder;
 
-/// What a client has received.
+/// A message as a client has received it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Received {
     /// Without the marks of the byte order.
@@ -59,7 +59,7 @@ pub fn receive(bytes: &mut &[u8]) -> Received {
     received
 }
 
-/// What the data of a view says: its id, how many sets, and the names in the receiver's own.
+/// The data of a view: its id, the number of sets, and the names in the receiver's own.
 pub fn own_set(order: ByteOrder, data: &[u8]) -> ([u32; 3], u32, Vec<Vec<u8>>) {
     let id = [0, 4, 8].map(|at| number(order, &data[at..]));
     let set = &data[20 + number(order, &data[16..]) as usize..];

@@ -1,4 +1,4 @@
-//! A stream is the same stream in pieces of any size; and what is read can be sent on.
+//! A stream in pieces of any size is the same stream; and a request that was read can be sent on.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -54,7 +54,7 @@ prop_compose! {
     }
 }
 
-/// What a receiver gets of a message when the groups have done nothing to it.
+/// The message as a receiver gets it, if the groups do nothing to it.
 fn forward(multicast: &Multicast) -> Outgoing {
     Outgoing::Message(Message {
         sender: name("#alice#n1"),

@@ -1,4 +1,4 @@
-//! What a daemon sends, byte by byte, as it was seen on a wire or follows from the layouts.
+//! The bytes of a daemon, as they were seen on a wire or follow from the layouts.
 
 use bytes::Bytes;
 use rota_daemon::spread::{

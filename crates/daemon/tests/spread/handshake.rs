@@ -1,4 +1,4 @@
-//! From the first byte of a client to its acceptance or refusal.
+//! The handshake, from the first byte of a client to its acceptance or refusal.
 
 use std::sync::Arc;
 

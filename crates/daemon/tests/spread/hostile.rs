@@ -1,4 +1,4 @@
-//! Bytes no client should send: nothing panics, and memory stays with what has arrived.
+//! Bytes no client should send: nothing panics, and memory grows only with received bytes.
 
 use proptest::prelude::*;
 use rota_daemon::spread::{ByteOrder, Event, Session, SessionError};

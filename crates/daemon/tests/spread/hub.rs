@@ -1,6 +1,6 @@
 //! The smallest daemon there can be around [`Session`]: threads, a lock, and groups of one process.
-//! Two names do more than a group: `part-and-meet` tells the members of all groups of a change of the
-//! network, and what is sent to `reject-me` comes back as a rejection.
+//! Two names do more than a group: `part-and-meet` tells the members of all groups of a change of the network, and a
+//! message to `reject-me` comes back as a rejection.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -256,7 +256,7 @@ impl<S: Socket> Hub<S> {
     fn write(&mut self) {
         for client in self.clients.values_mut() {
             let bytes = crate::support::written(&mut client.session);
-            // Who is gone is noticed by its reader.
+            // The reader of a client notices that the client is gone.
             let _ = client.socket.write_all(&bytes);
         }
     }

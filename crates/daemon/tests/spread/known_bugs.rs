@@ -1,4 +1,4 @@
-//! What went wrong in Spread 5.0.1 where clients' bytes are read. None of it may here.
+//! Faults of Spread 5.0.1 in the reading of clients' bytes. None of them may occur here.
 
 use rota_daemon::spread::{
     ByteOrder, Event, Message, Outgoing, Request, RequestError, SessionError,

@@ -1,4 +1,4 @@
-//! What clients ask for, in both byte orders, and every reason not to take it.
+//! The requests of clients, in both byte orders, and every reason to refuse one.
 
 use bytes::Bytes;
 use rota_daemon::spread::{

@@ -1,4 +1,4 @@
-//! A store whose processes are all on this host.
+//! A configuration with all processes on this host.
 
 use std::path::Path;
 
@@ -7,11 +7,12 @@ use rota_node::{NodeConfig, PaxosConfig, RingsConfig, VoteStorage};
 
 use super::{KvConfig, KvSection, PartitionSection, ProcessSection};
 
-/// A process has so many ports beside those of its rings.
+/// The ports of a process beside those of its rings.
 const PORTS: u16 = 5;
 
 impl KvConfig {
-    /// So many partitions with so many replicas each, from this port on; see [`Self::ports`]. Everything that is kept is below the directory.
+    /// A store of partitions with the same number of replicas each, from this port on; see [`Self::ports`]. All files
+    /// are below the directory.
     pub fn loopback(
         (partitions, replicas): (u16, u16),
         base_port: u16,
@@ -58,16 +59,16 @@ impl KvConfig {
         }
     }
 
-    /// So many ports [`Self::loopback`] takes, from the first on.
+    /// The number of ports that [`Self::loopback`] takes, from the first on.
     pub const fn ports((partitions, replicas): (u16, u16)) -> u16 {
         let count = partitions * replicas;
         (2 * count + 1) * (partitions + 1) + PORTS * count
     }
 
-    /// As a file.
+    /// The configuration as a file.
     ///
     /// # Errors
-    /// There is no such file for it.
+    /// The configuration cannot be written as TOML.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         let mut table = toml::Table::try_from(&self.rings.common)?;
         table.insert("engine".to_owned(), "multi-ring".into());
@@ -77,12 +78,12 @@ impl KvConfig {
     }
 }
 
-/// The ports of a ring are so far behind those of the first one.
+/// The distance of a ring's ports from those of the first one.
 const fn offset(nodes: u16, ring: u16) -> u16 {
     (2 * nodes + 1) * ring
 }
 
-/// One for each partition, and one for all.
+/// The rings: one for each partition, and one for all.
 fn rings((partitions, replicas): (u16, u16), storage: VoteStorage) -> Vec<RingSection> {
     let count = partitions * replicas;
     let of = |partition: u16| (1..=replicas).map(move |at| (partition - 1) * replicas + at);
@@ -100,7 +101,7 @@ fn rings((partitions, replicas): (u16, u16), storage: VoteStorage) -> Vec<RingSe
         nodes: Some(of(partition).collect()),
         ..section(partition, of(partition).collect())
     };
-    // An odd number, of as many partitions as may be.
+    // The acceptors of the ring of all: an odd number, if possible, and of as many partitions as may be.
     let firsts = (1..=partitions).filter_map(|partition| of(partition).next());
     let voters: Vec<u16> = match partitions {
         1 => of(1).collect(),

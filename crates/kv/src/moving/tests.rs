@@ -80,7 +80,7 @@ fn what_changes_faster_than_it_is_copied_is_not_frozen() {
         mover.looked(snapshot(&names, &large, round));
         copy(&mut mover);
     }
-    // Nobody else knows of it.
+    // No other partition knows of the move.
     let (of, to) = ((1, 1), Partition(2));
     assert_eq!(mover.go_on(), Next::Order(Step::Forget { of, to }));
     mover.heard(Some(&Outcome::Done));
@@ -107,7 +107,7 @@ fn nothing_is_frozen_while_a_partition_does_not_answer() {
     ask(&mut goes_on);
     goes_on.answered(true);
     assert!(matches!(goes_on.go_on(), Next::Order(Step::Freeze(_))));
-    // What may be frozen has to be ended in all.
+    // Slots that may be frozen have to be given free in all partitions.
     goes_on.heard(None);
     assert_eq!(goes_on.go_on(), Next::Order(Step::End(of)));
 }

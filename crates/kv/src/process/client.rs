@@ -1,4 +1,4 @@
-//! One client: whatever it has sent is ordered together, and answered in its order.
+//! One client: the commands that it has sent are ordered together, and answered in their order.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,13 +14,13 @@ use super::listen::Server;
 use crate::redis::{Connection, Done, Step, Walk, Work, assemble, done, shown};
 use crate::store::{Batch, MOST_VALUE_BYTES, Outcome};
 
-/// So much is ordered together, if it is not one command that is larger.
+/// The bytes that are ordered together, at most, unless it is one command that is larger.
 const BATCH_BYTES: usize = 32 << 10;
-/// So many commands are.
+/// The number of commands that are ordered together, at most.
 const BATCH_COMMANDS: usize = 128;
-/// So many replies may wait for one that is not known.
+/// The number of replies that may wait for one that is not known.
 const MOST_ITEMS: usize = 512;
-/// Replies leave when they are so many bytes, though more are to come.
+/// The bytes of replies at which these leave, though more are to come.
 const REPLY_BYTES: usize = 256 << 10;
 
 fn limits() -> Limits {
@@ -31,7 +31,7 @@ fn limits() -> Limits {
     }
 }
 
-/// What is answered, in the order of what was asked.
+/// A reply, in the order of the commands.
 enum Item {
     Known(Reply, Version),
     Ordered(Version),
@@ -42,17 +42,17 @@ struct Client<'a> {
     wire: Wire,
     connection: Connection,
     is_cluster: bool,
-    /// To be ordered.
+    /// The work that is to be ordered.
     works: Vec<Work>,
-    /// It was content with what the replica here has when it asked for these.
+    /// The client was content with the state of the replica here when it asked for this work.
     reads_near: bool,
     bytes: usize,
     items: Vec<Item>,
-    /// What is answered and not to be told yet takes so many bytes.
+    /// The bytes of answers that are known and not written yet.
     answered: usize,
 }
 
-/// Until it goes.
+/// Serves a client until it goes.
 pub(super) async fn serve(
     server: Arc<Server>,
     (stream, who): (Stream, SocketAddr),
@@ -82,7 +82,7 @@ pub(super) async fn serve(
 }
 
 impl Client<'_> {
-    /// All that has come. `false`: the connection ends.
+    /// Takes all requests that have come. `false`: the connection ends.
     async fn take_all(&mut self) -> io::Result<bool> {
         let view = self.server.view();
         loop {
@@ -135,13 +135,13 @@ impl Client<'_> {
                 }
             }
             if had_logged_in && !self.connection.who.has_logged_in() {
-                // It has to say again who it is.
+                // The client has to prove again who it is.
                 self.wire.log_in(false);
             }
         }
     }
 
-    /// What is told to who has said who it is.
+    /// The reply to a client that claims to be a user.
     fn log_in(&mut self, login: (&[u8], &[u8]), welcome: Reply) -> Reply {
         let guests = &self.server.guests;
         let turn_away = |what| guests.turn_away(self.wire.who(), &what);
@@ -151,7 +151,7 @@ impl Client<'_> {
         reply
     }
 
-    /// Many commands that have come at once are answered in parts.
+    /// Answers many commands that have come at once in parts.
     async fn make_room(&mut self) -> io::Result<()> {
         if self.items.len() >= MOST_ITEMS {
             self.flush().await?;
@@ -183,19 +183,19 @@ impl Client<'_> {
             .push(Item::Ordered(self.connection.who.version()));
         match is_free {
             true => Ok(()),
-            // What it is answered may change what the next one means.
+            // The answer may change the meaning of the next command.
             false => self.flush().await,
         }
     }
 
-    /// Has ordered what is to be ordered, and answers that.
+    /// Has the waiting work ordered, and answers it.
     async fn flush(&mut self) -> io::Result<()> {
         if self.works.is_empty() {
             return Ok(());
         }
         let works = std::mem::take(&mut self.works);
         self.bytes = 0;
-        // Who knows a cluster asks each of its servers for its own keys.
+        // A client that knows a cluster asks each of its processes for its own keys.
         let of = self.is_cluster.then_some(self.server.gateway.own);
         let (mut batch, answering) = assemble(&works, now(), of);
         let done = match self.outcomes(&mut batch).await {

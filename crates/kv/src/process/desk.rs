@@ -14,12 +14,12 @@ use crate::map::{Map, Partition, Partitions};
 use crate::outlook::{Outlook, Signal};
 use crate::store::Witness;
 
-/// What is done when something may be told.
+/// The code that tells an answer.
 type Then = Box<dyn FnOnce() + Send>;
-/// Whoever wants to know how far this replica is.
+/// A listener for the signals of this replica.
 type Listener = Box<dyn Fn(Signal) + Send>;
 
-/// By what it stands behind, and in which order it came; since when.
+/// The waiting answers, by the command that they stand behind and the order in which they came; with the time.
 type Waiting = BTreeMap<(Option<Place>, u64), (Instant, Then)>;
 
 struct Inner {
@@ -31,7 +31,7 @@ struct Inner {
     listeners: BTreeMap<u64, Listener>,
 }
 
-/// See the module's page.
+/// Answers that wait until they may be told.
 pub(super) struct Desk(Mutex<Inner>);
 
 impl fmt::Debug for Desk {
@@ -41,7 +41,7 @@ impl fmt::Debug for Desk {
 }
 
 impl Desk {
-    /// `patience`: nobody waits for longer.
+    /// A desk without answers. `patience`: the longest time that a client waits.
     pub(super) fn new(me: Partition, all: Partitions, patience: Duration) -> Self {
         Self(Mutex::new(Inner {
             outlook: Outlook::new(me, all),
@@ -57,7 +57,7 @@ impl Desk {
         lock(&self.0)
     }
 
-    /// Something stands behind a command: this is done when that may be told.
+    /// Tells an answer as soon as the command that it stands behind allows it.
     pub(super) fn tell_when(&self, behind: Option<Place>, then: impl FnOnce() + Send + 'static) {
         let mut inner = self.lock();
         if inner.outlook.may_tell(behind) {
@@ -70,13 +70,13 @@ impl Desk {
         inner.sweep(now);
     }
 
-    /// How many answers wait, and for whom.
+    /// The number of answers that wait, and the partitions for which they wait.
     pub(super) fn waits(&self) -> (usize, Partitions) {
         let inner = self.lock();
         (inner.waiting.len(), inner.outlook.waits_for())
     }
 
-    /// Somebody wants to know how far this replica is, now and as often as that changes, until what it gets is dropped.
+    /// Calls a listener with the signal of this replica, now and at each change, until the returned value is dropped.
     pub(super) fn listen(self: &Arc<Self>, listener: Listener) -> Listening {
         let mut inner = self.lock();
         listener(inner.outlook.own());
@@ -86,12 +86,12 @@ impl Desk {
         Listening(Arc::downgrade(self), name)
     }
 
-    /// A replica of another partition says how far it is.
+    /// Takes in the signal of a replica of another partition.
     pub(super) fn on_signal(&self, node: NodeId, partition: Partition, signal: Signal) {
         self.change(|outlook| outlook.on_signal(node, partition, signal));
     }
 
-    /// What is told beside how far this replica is has changed.
+    /// Calls all listeners, as the data that are told with the signal have changed.
     pub(super) fn tell_again(&self) {
         let inner = self.lock();
         let own = inner.outlook.own();
@@ -120,7 +120,7 @@ impl Desk {
     }
 }
 
-/// Somebody listens until this is dropped.
+/// A listener is called until this is dropped.
 pub(super) struct Listening(Weak<Desk>, u64);
 
 impl Drop for Listening {
@@ -133,8 +133,8 @@ impl Drop for Listening {
 }
 
 impl Inner {
-    /// While a partition is away, what stands behind its commands would wait here for ever, though those who have asked were told long ago that
-    /// its outcome is not known.
+    /// Drops answers that nobody waits for: while a partition is away, they would wait here for ever, though the
+    /// clients were told long ago that the outcome is not known.
     fn sweep(&mut self, now: Instant) {
         let patience = self.patience;
         if now - self.swept > patience / 4 {

@@ -1,4 +1,5 @@
-//! Where the other processes connect: they ask for what is ordered and answered here, and are told how far the replica is.
+//! The listener for the other processes: they have messages ordered and answered here, and hear the signals of the
+//! replica.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -27,35 +28,35 @@ use crate::outlook::Signal;
 use crate::store::{Answered, Store};
 use rota_replica::Ready;
 
-/// So much may wait to be told to a process.
+/// The number of messages that may wait for a process.
 const MOST_QUEUED: usize = 4_096;
-/// An answer is told in parts of so many bytes.
+/// The bytes of a part of an answer.
 const PART_BYTES: usize = 1 << 20;
-/// So many connections at most: several of each process while old ones end.
+/// The number of connections, at most: several of each process while old ones end.
 const MOST_GUESTS: usize = 256;
 
-/// What is served.
+/// The parts that serve the other processes.
 pub(super) struct Room {
     pub(super) own: (Process, u32),
     pub(super) keys: Option<KeyRing>,
-    /// Who may come.
+    /// The nodes that may connect.
     pub(super) others: BTreeSet<NodeId>,
     pub(super) orders: Orders<Store>,
     /// The ring of the own partition.
     pub(super) ring: Rank,
-    /// That of all.
+    /// The ring of all.
     pub(super) global: Rank,
     pub(super) desk: Arc<Desk>,
     pub(super) maps: Arc<Maps>,
     pub(super) ready: Arc<Ready<Store>>,
     pub(super) is_full: Arc<AtomicBool>,
-    /// What is only looked at.
+    /// The queue of batches that only read.
     pub(super) looks: Arc<Lane>,
     pub(super) partition: Partition,
     pub(super) patience: Duration,
 }
 
-/// Serves the others at an address, until what is returned is dropped.
+/// Serves the other processes at an address, until the returned value is dropped.
 pub(super) fn open(address: SocketAddr, room: Room) -> io::Result<Landing> {
     let (room, of) = (Arc::new(room), ("rota-kv-guest", MOST_GUESTS));
     Landing::open(address, of, move |stream| room.serve(stream))
@@ -83,12 +84,12 @@ impl Room {
         heard
     }
 
-    /// How far the replica is, is told once for all changes that nobody was told of.
+    /// Has one message tell the newest signal, for all changes since the last one.
     fn listen(&self, way: &SyncSender<Out>, news: &Arc<News>) -> Listening {
         let (way, news) = (way.clone(), Arc::clone(news));
         self.desk.listen(Box::new(move |signal| {
             *lock(&news.signal) = signal;
-            // What does not fit is told a moment later.
+            // A signal that does not fit is told a moment later.
             if !news.is_due.swap(true, SeqCst) && way.try_send(Out::News).is_err() {
                 news.is_due.store(false, SeqCst);
             }
@@ -119,7 +120,7 @@ impl Room {
         });
     }
 
-    /// It is ordered, and answered.
+    /// Has a message ordered, and answers it.
     fn give(
         &self,
         id: u64,
@@ -161,7 +162,7 @@ impl Room {
     }
 }
 
-/// What one partition says to what another process has looked at there.
+/// Answers batches of another process that only read.
 fn looked(id: u64, said: Said, way: &SyncSender<Out>) {
     match said {
         Ok(answers) => {
@@ -173,27 +174,27 @@ fn looked(id: u64, said: Said, way: &SyncSender<Out>) {
     }
 }
 
-/// What is to be told.
+/// A message to the other process.
 enum Out {
     Tell(Tell),
     /// An answer, in parts.
     Answer(u64, Bytes),
-    /// How far the replica is by then.
+    /// The signal of the replica, as it is by then.
     News,
 }
 
-/// How far the replica is.
+/// The newest signal of the replica.
 #[derive(Default)]
 struct News {
     signal: Mutex<Signal>,
-    /// It is among what is to be told.
+    /// The signal is among the messages that wait.
     is_due: AtomicBool,
 }
 
-/// Whoever waits, under which name: by the number of what was asked.
+/// The names of waiters, by the number of the question.
 type Names = HashMap<u64, ((u64, u64), u64)>;
 
-/// What one connection waits for. When that ends nobody does any more.
+/// The waiters of one connection. They are removed when it ends.
 struct Waits {
     orders: Orders<Store>,
     names: Arc<Mutex<Names>>,
@@ -214,7 +215,7 @@ impl Waits {
             return;
         };
         let mut names = lock(&self.names);
-        // It may have been answered before its name is known.
+        // The answer may have come before the name is known.
         if !is_answered.load(SeqCst) {
             names.insert(id, (of, name));
         }

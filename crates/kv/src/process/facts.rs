@@ -1,4 +1,4 @@
-//! What a process says of itself, in `INFO` and in its metrics.
+//! The facts about a process, for `INFO` and its metrics.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -7,23 +7,23 @@ use super::link::Link;
 use crate::map::Partitions;
 use crate::store::Store;
 
-/// As it is now. While a state is taken in, there are no keys.
+/// The facts at a moment. While the replica takes in a state, there are no keys.
 pub(super) struct Facts {
     pub(super) keys: usize,
-    /// Of those, how many have an end.
+    /// The number of keys that have an end.
     pub(super) ending: usize,
     pub(super) bytes: usize,
-    /// Slots of its partition, and how many of all nobody writes to, since they move.
+    /// The slots of its partition, and the number of slots of all partitions that are frozen, since they move.
     pub(super) slots: usize,
     pub(super) frozen: usize,
-    /// How often slots have moved, with the beginning.
+    /// The epoch of the map: the number of moves of slots, and 1.
     pub(super) epoch: u64,
     pub(super) is_open: bool,
     pub(super) is_full: bool,
-    /// Other processes that it is connected to, and that there are.
+    /// The number of other processes that are connected, and of those that are configured.
     pub(super) connected: usize,
     pub(super) configured: usize,
-    /// Answers that wait for these partitions.
+    /// The number of answers that wait, and the partitions for which they wait.
     pub(super) waiting: usize,
     pub(super) waits_for: Partitions,
 }

@@ -1,4 +1,4 @@
-//! What processes say to each other.
+//! The messages between processes.
 
 use bytes::Bytes;
 use rota_core::bytes::Reader;
@@ -8,57 +8,57 @@ use rota_replica::CallError;
 use crate::outlook::Signal;
 use crate::store::{put_version, take_version};
 
-/// What is asked: a command is named by its giver and its number there.
+/// A question or an order of another process. A command is named by its giver and the giver's number for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Ask {
     /// Nothing: the asker is there.
     Alive,
     /// A command of the partition is to be ordered, and answered under this number.
     Give(u64, (u64, u64), Bytes),
-    /// The same of a command of several partitions, which this process's is one of.
+    /// The same of a command of several partitions, of which this process's is one.
     GiveToAll(u64, (u64, u64), Bytes),
     /// The answer to a command that is ordered for all is wanted under this number.
     Await(u64, (u64, u64)),
     /// Batches that only look are to be answered under this number, as the partition is when all is done that was ordered before.
     Look(u64, Bytes),
-    /// Nobody waits for what was asked under this number any more.
+    /// Nobody waits for the answer with this number any more.
     GiveUp(u64),
-    /// Which partition has which slots, as the replica knows, is wanted under this number.
+    /// The replica's map of slots is wanted under this number.
     Map(u64),
 }
 
-/// What is told.
+/// An answer or a signal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Tell {
-    /// How far the replica is, and how it is.
+    /// The signal of the replica, and its health.
     Signal(Signal, Health),
-    /// A part of an answer, under its number: more is to come.
+    /// A part of an answer, under its number: more parts follow.
     Part(u64, Bytes),
-    /// An answer, or what is left of it.
+    /// An answer, or the last part of it.
     Answer(u64, Bytes),
-    /// There is none: why, and whether the command may count.
+    /// There is no answer: the reason tells whether the command may count.
     Failed(u64, Failed),
 }
 
-/// How a replica is.
+/// The health of a replica.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Health {
-    /// It has no room for more.
+    /// The partition has no room for more.
     pub(super) is_full: bool,
-    /// It takes commands: it does not get another one's state just now.
+    /// The replica takes commands: it does not get another one's state just now.
     pub(super) is_open: bool,
     /// The epoch of its map of slots.
     pub(super) epoch: u64,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Failed {
     /// The ring takes no more just now: the command does not count.
     Busy,
-    /// It is too large: it does not count.
+    /// The command is too large: it does not count.
     TooLarge,
-    /// The replica stops: it may count or not.
+    /// The replica stops: the command may count or not.
     Stopped,
 }
 

@@ -1,4 +1,5 @@
-//! What clients of this process ask for: it is ordered, wherever its keys are (`order`), and what all of its partitions answer is one answer.
+//! The gateway for the batches of clients of this process: it has them ordered, wherever their keys are (`order`), and
+//! makes one answer of those of all partitions.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,27 +24,27 @@ use crate::store::{Answer, Batch, MOST_BATCH_BYTES, MOST_OPERATIONS, Outcome, Pa
 use rota_front::Times;
 use rota_replica::Ready;
 
-/// What is refused since its slots move is given again after this time at most.
+/// The longest pause before a batch is given again that was refused since its slots move.
 const LONG_PAUSE: Duration = Duration::from_millis(8);
-/// Whoever waits is told a little later than those who wait for it, which know more.
+/// The time by which a client's wait is longer than that for its message, which gives the better reason.
 const LATER: Duration = Duration::from_millis(200);
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum OrderError {
-    /// It is too large, and does not count.
+    /// The batch is too large, and does not count.
     TooLarge,
-    /// The rings take no more just now, or their coordinator is away: it does not count.
+    /// The rings take no more just now, or their coordinator is away: the batch does not count.
     Busy,
-    /// No replica of this partition is there: it does not count.
+    /// No replica of this partition is connected: the batch does not count.
     NoReplica(Partition),
-    /// This partition has no room for more: it does not count.
+    /// This partition has no room for more: the batch does not count.
     Full(Partition),
-    /// It may count or not: these have not answered in time.
+    /// The batch may count or not: these partitions have not answered in time.
     Unknown(Partitions),
-    /// Its conditions are in several partitions, which this version does not do: it does not count.
+    /// The conditions are in several partitions, which this version does not do: the batch does not count.
     Spread,
-    /// Its slots are on their way to another partition: it does not count, and is given again.
+    /// The slots are on their way to another partition: the batch does not count, and is given again.
     Moving,
 }
 
@@ -79,22 +80,22 @@ impl fmt::Display for OrderError {
     }
 }
 
-/// Where a batch is ordered.
+/// The route of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Route {
     /// In the ring of the own partition.
     Own,
-    /// In that of another one, by one of its processes.
+    /// In the ring of another one, by one of its processes.
     Other(Partition),
     /// In the ring of all.
     All,
-    /// It is only looked at, in the own partition: not it is ordered, but that somebody looks.
+    /// The batch only reads, in the own partition: it is not ordered itself, but a message without commands is.
     Look,
-    /// The same in another one.
+    /// The batch only reads, in another partition.
     LookAt(Partition),
 }
 
-/// See the module's page.
+/// The gateway of a process.
 pub(super) struct Gateway {
     pub(super) own: Partition,
     pub(super) ring: Rank,
@@ -106,20 +107,21 @@ pub(super) struct Gateway {
     pub(super) last: AtomicU64,
     pub(super) desk: Arc<Desk>,
     pub(super) links: BTreeMap<NodeId, Link>,
-    /// The other processes of each partition, the one first that is asked first.
+    /// The other processes of each partition, in the order in which they are asked.
     pub(super) others: BTreeMap<Partition, Vec<NodeId>>,
     pub(super) lanes: BTreeMap<Route, Arc<Lane>>,
     pub(super) patience: Duration,
     pub(super) is_full: Arc<AtomicBool>,
-    /// It moves slots.
+    /// The process moves slots.
     pub(super) is_moving: AtomicBool,
-    /// How long it took to look, and to have something ordered.
+    /// The times of batches that only read, and of those that were ordered.
     pub(super) looked: Times,
     pub(super) ordered: Times,
 }
 
 impl Gateway {
-    /// Has a batch ordered, and waits for what all of its partitions answer: what became of each operation; `None`: its conditions did not hold.
+    /// Has a batch ordered, and waits for the answers of all of its partitions: the outcomes of each operation; `None`:
+    /// the conditions did not hold.
     pub(super) async fn order(
         &self,
         batch: &mut Batch<'_>,
@@ -135,8 +137,9 @@ impl Gateway {
                 self.maps.newest(epochs.max().unwrap_or(0));
             }
             match ordered {
-                // It is soon known who has its slots. Who waits long takes little of the rings, which those need who move them; and what there is no
-                // time for any more is not given again, since nobody would know whether it was done.
+                // The new partition of the slots is soon known. A batch that waits long is given less often, as the
+                // move needs the rings; and a batch whose time is nearly over is not given again, since nobody would
+                // know whether it was done.
                 Err(OrderError::Moving) if Instant::now() + self.patience / 4 < until => {
                     sleep(pause).await;
                     pause = (2 * pause).min(LONG_PAUSE);
@@ -150,7 +153,7 @@ impl Gateway {
         }
     }
 
-    /// The same, where partitions have the slots that this map says.
+    /// Has a batch ordered by this map of slots.
     async fn order_by(
         &self,
         map: &Map,
@@ -180,7 +183,7 @@ impl Gateway {
         self.answered((lane, bytes), (&to, until), operations).await
     }
 
-    /// Where it is ordered; `None`: it has no keys.
+    /// The route of a batch; `None`: it has no keys.
     fn route(&self, batch: &Batch<'_>, to: &Partitions) -> Result<Option<Route>, OrderError> {
         Ok(Some(match (to.len(), to.first()) {
             (0, _) | (_, None) => return Ok(None),
@@ -213,14 +216,14 @@ impl Gateway {
                 return Err(OrderError::Unknown(to.clone()));
             };
             match merged(said?, operations) {
-                // It only reads, and others in its message have read much.
+                // The batch only reads, and others in its message have read much.
                 Err(OrderError::Busy) if Instant::now() < until => {}
                 merged => return merged,
             }
         }
     }
 
-    /// What this replica has now, if it is only read and all of it is here.
+    /// The outcomes by the state of this replica, if the batch only reads and all of its keys are here.
     pub(super) fn look(&self, batch: &Batch<'_>) -> Option<Vec<Vec<Outcome>>> {
         let own = Partitions::from([self.own]);
         let look = |store: &Store| {
@@ -233,12 +236,12 @@ impl Gateway {
         self.orders.read(look).flatten()
     }
 
-    /// A name for what is ordered.
+    /// A name for a message.
     pub(super) fn name(&self) -> (u64, u64) {
         (self.giver, self.last.fetch_add(1, SeqCst) + 1)
     }
 
-    /// Whether a process is there, and its replica takes commands.
+    /// Whether a process is connected, and its replica takes commands.
     pub(super) fn is_open(&self, node: NodeId) -> bool {
         match self.links.get(&node) {
             None => self.ready.is_open(),
@@ -246,7 +249,8 @@ impl Gateway {
         }
     }
 
-    /// Whether another process is to be asked for a partition: one that has it too, where the replica here has not caught up.
+    /// Whether another process has to be asked for a partition: also for the own one, where the replica here has not
+    /// caught up.
     pub(super) fn is_elsewhere(&self, partition: Partition) -> bool {
         partition != self.own
             || !self.ready.is_open()
@@ -256,7 +260,8 @@ impl Gateway {
                     .is_some_and(|nodes| nodes.iter().any(|node| self.is_open(*node)))
     }
 
-    /// The process that is asked for a partition: the first one that is there and takes commands, from a place among them on; or else that is there.
+    /// The process that is asked for a partition: the first one from a place on that is connected and takes commands;
+    /// or else one that is connected.
     pub(super) fn of(&self, partition: Partition, from: usize) -> Option<(&Link, usize)> {
         let nodes = self.others.get(&partition)?;
         let links = (0..nodes.len()).filter_map(|at| {
@@ -278,7 +283,7 @@ impl Gateway {
     }
 }
 
-/// What became of each operation, in all of its partitions.
+/// The outcomes of each operation, in all of its partitions.
 fn merged(
     answers: Vec<Answer>,
     operations: usize,

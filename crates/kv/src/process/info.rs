@@ -20,7 +20,7 @@ const SECTIONS: [&str; 9] = [
     "rota",
 ];
 
-/// These sections, or all. `is_cluster`: of a listener for clients that know a cluster.
+/// The text of these sections, or all. `is_cluster`: for a listener of clients that know a cluster.
 pub(super) fn info(server: &Server, wanted: &[Bytes], is_cluster: bool) -> String {
     let is = |section: &str| {
         let like = |word: &Bytes| word.eq_ignore_ascii_case(section.as_bytes());
@@ -106,7 +106,7 @@ fn lines(
     }
 }
 
-/// What Redis does not have.
+/// The section that Redis does not have.
 fn own(server: &Server, facts: &Facts) -> Vec<(&'static str, String)> {
     let flag = |flag: bool| u8::from(flag).to_string();
     let of = facts.waits_for.iter();

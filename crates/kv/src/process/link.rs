@@ -1,4 +1,4 @@
-//! The way to another process: it is asked, and tells.
+//! The link to another process: questions go there, and answers and signals come back.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -19,32 +19,32 @@ use super::lock;
 use super::maps::Maps;
 use crate::map::{Map, Partition};
 
-/// A process that says nothing for so long is gone.
+/// The time without a message after which a process counts as gone.
 pub(super) const SILENCE: Duration = Duration::from_secs(2);
-/// What is said while there is nothing to say.
+/// The time after which a message tells that this process is there, if nothing else is sent.
 pub(super) const ALIVE: Duration = Duration::from_millis(400);
-/// Between two tries to connect.
+/// The pause between two tries to connect.
 const AGAIN: Duration = Duration::from_millis(200);
-/// So much may wait to be said; more is refused.
+/// The number of questions that may wait to be sent; more are refused.
 const MOST_QUEUED: usize = 4_096;
 
-/// What becomes of what was asked.
+/// The answer to a question.
 pub(super) type Told = Result<Bytes, Lost>;
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Lost {
-    /// The other process says so.
+    /// The other process has answered this.
     Failed(Failed),
-    /// There is no connection: nothing was asked.
+    /// There is no connection: the question was not sent.
     Down,
-    /// The connection is gone: what was asked may count or not.
+    /// The connection is gone: the command may count or not.
     Gone,
 }
 
 type Then = Box<dyn FnOnce(Told) + Send>;
 
-/// Where a process is, and who asks.
+/// The other process: its node, its partition and its address.
 #[derive(Clone)]
 pub(super) struct Other {
     pub(super) node: NodeId,
@@ -58,16 +58,16 @@ struct Inner {
     keys: Option<KeyRing>,
     desk: Arc<Desk>,
     maps: Arc<Maps>,
-    /// What is asked goes there, while there is a connection.
+    /// The queue of questions, while there is a connection.
     queue: Mutex<Option<SyncSender<Ask>>>,
     pending: Mutex<HashMap<u64, Then>>,
     last: AtomicU64,
-    /// How the other end is, as it has said last on this connection.
+    /// The health of the other process, as it has told last on this connection.
     health: Mutex<Health>,
     stop: AtomicBool,
 }
 
-/// See the module's page. Dropping it ends it.
+/// The link to another process. Dropping this ends it.
 pub(super) struct Link {
     inner: Arc<Inner>,
     thread: Option<JoinHandle<()>>,
@@ -106,12 +106,12 @@ impl Link {
         lock(&self.inner.queue).is_some()
     }
 
-    /// How the other process is, as it says.
+    /// The health of the other process.
     pub(super) fn health(&self) -> Health {
         *lock(&self.inner.health)
     }
 
-    /// Asks, and has something done with what is told. The name is for [`Self::give_up`].
+    /// Sends a question, and calls `then` with the answer. The number is for [`Self::give_up`].
     pub(super) fn ask(
         &self,
         ask: impl FnOnce(u64) -> Ask,
@@ -120,12 +120,12 @@ impl Link {
         self.inner.ask(ask, then)
     }
 
-    /// Nobody waits for this any more.
+    /// Drops the question with this number.
     pub(super) fn give_up(&self, id: u64) {
         let queue = lock(&self.inner.queue);
         let was_asked = lock(&self.inner.pending).remove(&id).is_some();
         if let (true, Some(way)) = (was_asked, &*queue) {
-            // What is not said is kept there until the connection ends.
+            // If this message is lost, the other process keeps the question until the connection ends.
             let _ = way.try_send(Ask::GiveUp(id));
         }
     }
@@ -159,7 +159,7 @@ impl Inner {
         id
     }
 
-    /// The other process knows of a later epoch: which slots moved?
+    /// Asks for the map of the other process, which knows of a later epoch.
     fn ask_for_map(&self) {
         let (maps, node) = (Arc::clone(&self.maps), self.other.node);
         self.ask(Ask::Map, move |told| {
@@ -199,7 +199,7 @@ impl Inner {
         let (saying, hearing) = talk.split();
         let (way, queue) = mpsc::sync_channel(MOST_QUEUED);
         {
-            // Whoever ends the link takes the queue away behind that: not before it is there.
+            // A drop of the link takes the queue away after it has set `stop`: the queue must not come after that.
             let mut asks = lock(&self.queue);
             if self.stop.load(SeqCst) {
                 return;
@@ -252,12 +252,13 @@ impl Inner {
                 None => break,
             }
         }
-        // Whoever says is to end, too.
+        // The thread that sends has to end, too.
         *lock(&self.queue) = None;
     }
 }
 
-/// Says what comes, and again and again that it is there, until nothing comes any more or nobody hears it.
+/// Sends messages, and one every [`ALIVE`] that this process is there, until the queue has no sender any more or the
+/// connection breaks.
 pub(super) fn say<T>(
     mut saying: Saying,
     queue: &Receiver<T>,
@@ -292,7 +293,7 @@ mod tests {
     use rota_core::contract::Incarnation;
     use std::net::TcpListener;
 
-    /// A link that has just connected ended never: what it was to say was taken away before it was there.
+    /// A link that had just connected did not end: its queue was taken away before it was there.
     #[test]
     fn a_link_ends_whenever_it_is_told_to() {
         let process = |number| Process {
@@ -305,7 +306,7 @@ mod tests {
             for stream in listener.incoming().flatten() {
                 let talk = RpcConnection::accept(stream, (process(2), 7), |_| true, None, SILENCE);
                 if let Ok(talk) = talk {
-                    // It is alive, and says so for as long as the other end does.
+                    // The other end is alive, and says so for as long as the link does.
                     let (saying, mut hearing) = talk.split();
                     let (way, queue) = mpsc::sync_channel::<Tell>(1);
                     let idle = || Tell::Failed(0, Failed::Busy);

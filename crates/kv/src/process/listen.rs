@@ -1,4 +1,4 @@
-//! Where clients of Redis' protocol connect.
+//! The listeners for clients of Redis' protocol.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,21 +17,21 @@ use super::order::run;
 use super::walks::Walks;
 use crate::redis::{NodeView, View};
 
-/// How often it is looked how the cluster is.
+/// The time for which a view of the cluster is used.
 const LOOK: Duration = Duration::from_millis(50);
-/// Slots that have moved less than so long ago are asked for anywhere.
+/// The time after a move of slots for which any process takes commands for them.
 const YOUNG: Duration = Duration::from_secs(2);
 
-/// What all clients of a process have in common.
+/// The state that all clients of a process share.
 pub(super) struct Server {
     pub(super) gateway: Gateway,
-    /// The cluster, as it is configured.
+    /// The processes of the cluster, as they are configured.
     pub(super) nodes: Vec<NodeView>,
     pub(super) cluster: u32,
     pub(super) me: u16,
     pub(super) guests: Arc<Guests>,
     pub(super) walks: Walks,
-    /// The cluster as it was a moment ago.
+    /// The last view of the cluster.
     pub(super) seen: Mutex<Option<(Instant, Arc<View>)>>,
     pub(super) most_bytes: u64,
     pub(super) batches: AtomicU64,
@@ -39,7 +39,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// The cluster as it is now, or was less than a moment ago.
+    /// The view of the cluster, which is at most [`LOOK`] old.
     pub(super) fn view(&self) -> Arc<View> {
         let mut seen = lock(&self.seen);
         match &*seen {
@@ -67,7 +67,7 @@ impl Server {
     }
 }
 
-/// Listens at each address, until what is returned is dropped; `true`: for clients that know a cluster.
+/// Listens at each address, until the returned value is dropped; `true`: for clients that know a cluster.
 pub(super) fn open(server: Arc<Server>, at: &[(SocketAddr, bool)]) -> io::Result<Local> {
     let bind = |(address, is_cluster): &(SocketAddr, bool)| Ok((bind(*address)?, *is_cluster));
     let listeners: io::Result<Vec<_>> = at.iter().map(bind).collect();

@@ -1,5 +1,6 @@
-//! What is only looked at: it is not ordered itself, but a message without commands is, for all that waits. Whatever was answered before that was given stands
-//! before it, so when it is delivered here, this replica has all that has to be seen. One replica looks, and not each.
+//! Batches that only read: they are not ordered themselves, but one message without commands is, for all that wait. An
+//! answer that was told before this message was given stands before it, so when it is delivered here, this replica has
+//! all that the batches have to see. One replica reads, and not each.
 
 use rota_replica::CallError;
 use tokio::sync::oneshot;
@@ -14,7 +15,7 @@ use crate::store::{Batch, MOST_ANSWER_BYTES, Pack, Store};
 use rota_front::lane::Permit;
 use rota_front::now;
 
-/// A message that does nothing but let time pass, to now, or a later time at which somebody has asked.
+/// A message that does nothing but let time pass: to now, or to a later time of a client.
 pub(super) fn marker(asked: u64) -> Vec<u8> {
     let nothing = Batch {
         stamp: asked.max(now()),
@@ -23,7 +24,7 @@ pub(super) fn marker(asked: u64) -> Vec<u8> {
     Pack(vec![nothing.encode()]).encode()
 }
 
-/// The latest time at which any of them was asked for, by the clocks of those who ask.
+/// The latest time of any of the batches, by the clocks of the senders.
 fn asked(items: &[Item]) -> u64 {
     let packs = items.iter().filter_map(|item| Pack::decode(&item.bytes));
     let batches = packs.flat_map(|pack| pack.0);
@@ -32,7 +33,7 @@ fn asked(items: &[Item]) -> u64 {
 }
 
 impl Gateway {
-    /// All of them see at least what was answered before they were asked for.
+    /// Answers batches so that each sees at least the commands that were answered before the batch was given.
     pub(super) async fn looks(&self, items: Vec<Item>, (permit, until): (Permit, Instant)) {
         if !mutants::on(Mutant::T04)
             && let Err(error) = self.mark(asked(&items), (permit, until)).await
@@ -50,7 +51,7 @@ impl Gateway {
         let (behind, answers) = loop {
             match self.orders.read(look) {
                 Some(found) => break found,
-                // It takes in the state of another replica, which has no less.
+                // The replica takes in the state of another one, which has no less.
                 None if Instant::now() < until => sleep(10 * PAUSE).await,
                 None => return fail(items, &OrderError::Busy),
             }
@@ -62,14 +63,14 @@ impl Gateway {
         });
     }
 
-    /// Until a message is delivered here that is given now.
+    /// Waits until a message is delivered here that is given now.
     async fn mark(&self, asked: u64, (permit, until): (Permit, Instant)) -> Result<(), OrderError> {
         let (of, marker) = (self.name(), marker(asked));
         let (tell, heard) = oneshot::channel();
         let then = move |answer: Result<Vec<u8>, CallError>| {
-            // The next one may leave.
+            // The next message may leave.
             drop(permit);
-            // A replica that has stopped has not all that has to be seen.
+            // A replica that has stopped may lack commands that have to be seen.
             if answer.is_ok() {
                 let _ = tell.send(());
             }

@@ -1,5 +1,5 @@
-//! Which partition has which slots, as the replica of this process knows, or another process that has told it: a replica that is behind sends nobody by
-//! an old map.
+//! The newest map of slots: that of the replica of this process, or of another process that has told it, so that a
+//! replica that is behind sends no client by an old map.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -8,24 +8,24 @@ use std::time::{Duration, Instant};
 use super::lock;
 use crate::map::Map;
 
-/// So many changes are remembered.
+/// The number of changes that are remembered.
 const MOST: usize = 4_096;
-/// A replica that is behind others for so long asks them. Most are for less.
+/// The time for which a replica is behind others before it asks them for their map. Most are behind for less.
 const BEHIND: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 struct Inner {
-    /// As the replica knows.
+    /// The map of the replica.
     own: Arc<Map>,
-    /// As another process does, if it knows more.
+    /// The map of another process, if that is newer.
     told: Option<Arc<Map>>,
-    /// Which epochs have begun here, and when.
+    /// The epochs that have begun here, and the times.
     begun: VecDeque<(u64, Instant)>,
-    /// Since when others know more, or when they were asked last.
+    /// The time since which others have a newer map, or of the last question to them.
     behind: Option<Instant>,
 }
 
-/// See the module's page.
+/// The newest map of slots.
 #[derive(Debug)]
 pub(super) struct Maps(Mutex<Inner>);
 
@@ -34,7 +34,7 @@ impl Inner {
         self.told.as_ref().unwrap_or(&self.own)
     }
 
-    /// From an epoch on to before this one all is news.
+    /// Notes that the epochs up to this one begin now, if they are new.
     fn begins(&mut self, epoch: u64) {
         if self.now().epoch() < epoch {
             let first = self.now().epoch() + 1;
@@ -56,17 +56,17 @@ impl Maps {
         }))
     }
 
-    /// The newest that is known.
+    /// The newest map that is known.
     pub(super) fn now(&self) -> Arc<Map> {
         Arc::clone(lock(&self.0).now())
     }
 
-    /// The replica's.
+    /// The map of the replica.
     pub(super) fn own(&self) -> Arc<Map> {
         Arc::clone(&lock(&self.0).own)
     }
 
-    /// The replica has this one.
+    /// Takes in the map of the replica.
     pub(super) fn set(&self, map: &Arc<Map>) {
         let mut inner = lock(&self.0);
         inner.begins(map.epoch());
@@ -74,7 +74,7 @@ impl Maps {
         inner.told.take_if(|told| told.epoch() <= map.epoch());
     }
 
-    /// Another process has this one. `false`: it is not of the same store.
+    /// Takes in the map of another process. `false`: the map is of another store.
     pub(super) fn hear(&self, map: Map) -> bool {
         let mut inner = lock(&self.0);
         if !map.has_begun_as(&inner.own) {
@@ -87,7 +87,7 @@ impl Maps {
         true
     }
 
-    /// Another process is in this epoch: whether it is to be asked for its map.
+    /// Whether another process that is in this epoch has to be asked for its map.
     pub(super) fn is_behind(&self, epoch: u64) -> bool {
         let mut inner = lock(&self.0);
         if epoch <= inner.now().epoch() {
@@ -101,12 +101,13 @@ impl Maps {
         is_behind
     }
 
-    /// Nobody is in a later epoch than this one: what was told counts no more if it is newer. Whoever told it has lost it.
+    /// Gives up a map of another process if that is newer than this epoch, the latest that any process is in: the
+    /// process that told it has lost it.
     pub(super) fn newest(&self, epoch: u64) {
         lock(&self.0).told.take_if(|told| told.epoch() > epoch);
     }
 
-    /// The first epoch that has begun here less than so long ago; one that has not, if none has.
+    /// The first epoch that has begun here less than this time ago; if none has, one that never begins.
     pub(super) fn young(&self, time: Duration) -> u64 {
         let inner = lock(&self.0);
         let mut begun = inner.begun.iter();
@@ -158,11 +159,11 @@ mod tests {
         assert!(maps.hear(newer.clone()));
         assert_eq!((maps.now().epoch(), maps.own().epoch()), (4, 1));
         assert_eq!(maps.young(DAY), 2, "all that was not known");
-        // What it had meant is old.
+        // The replica is further then, and still older than the other map.
         assert!(maps.hear(after(&maps.own(), [3])));
         maps.set(&Arc::new(after(&maps.own(), [3])));
         assert_eq!((maps.now().epoch(), maps.own().epoch()), (4, 2));
-        // Whoever told it is gone, and nobody else knows of it.
+        // The process that told the map is gone, and no other one knows of it.
         maps.newest(3);
         assert_eq!(maps.now().epoch(), 2);
         assert!(maps.hear(newer));

@@ -1,4 +1,4 @@
-//! How the process is, for Prometheus.
+//! The metrics of a process, for Prometheus.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -10,14 +10,14 @@ use super::facts::Facts;
 use super::listen::Server;
 use crate::store::Store;
 
-/// Whom it tells of.
+/// The process that the metrics are of.
 pub(super) struct Of {
     pub(super) server: Arc<Server>,
     pub(super) replica: Arc<Replica<Store>>,
 }
 
 impl Of {
-    /// All of it.
+    /// Writes all metrics.
     pub(super) fn tell(&self, text: &mut Text) {
         self.store(text);
         self.clients(text);
@@ -169,7 +169,7 @@ impl Of {
 
     fn replica(&self, text: &mut Text) {
         if !self.server.gateway.orders.is_open() {
-            // It takes in a state: nobody waits for that.
+            // The replica takes in a state: metrics do not wait for that.
             return;
         }
         let status = self.replica.status();

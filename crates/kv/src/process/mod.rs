@@ -1,4 +1,4 @@
-//! A process of the store: a replica of a partition, its clients, and its way to the other processes.
+//! A process of the store: a replica of a partition, its clients, and its links to the other processes.
 
 mod client;
 mod desk;
@@ -27,16 +27,16 @@ use gateway::OrderError;
 
 pub use start::{Kv, StartError};
 
-/// What is behind a mutex, also where a thread that held it has panicked.
+/// Locks a mutex, also after a thread that held it has panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What waits to be ordered.
+/// The queue of batches that wait to be ordered.
 type Lane = rota_front::lane::Lane<Partitions, Said>;
 type Item = rota_front::lane::Item<Partitions, Said>;
 type Teller = rota_front::lane::Teller<Said>;
-/// What each of a batch's partitions says.
+/// The answer of each partition of a batch.
 type Said = Result<Vec<Answer>, OrderError>;
 
 fn lane() -> Arc<Lane> {

@@ -1,4 +1,4 @@
-//! Moves of slots, as this process carries them out, and their ends where whoever began one is gone.
+//! Moves of slots that this process carries out, and the end of moves whose process is gone.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -14,29 +14,29 @@ use crate::slots::Slots;
 use crate::store::{Batch, MoveName, Operation, Outcome, Snapshot, Step, Store};
 use rota_front::now;
 
-/// A group of slots is tried again for so long.
+/// The time for which a group of slots is tried again.
 const TRIES: Duration = Duration::from_secs(20);
-/// So long after another move was in the way.
+/// The pause after a move failed.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Slots that are frozen for so long are given free: whoever froze them is gone.
+/// The time after which frozen slots are given free: the process that froze them counts as gone.
 const FROZEN: Duration = Duration::from_secs(2);
-/// And so is what was copied, if no more comes.
+/// The time after the last copy at which copied keys are given up.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// Why slots did not move, or not all of them.
+/// The reason why slots did not move, or not all of them.
 #[derive(Debug)]
 pub(super) enum MoveError {
-    /// This process moves others already.
+    /// This process moves other slots already.
     Busy,
     /// The replica here has not caught up.
     Behind,
     /// There is no such partition.
     Partition(Partition),
-    /// These have another partition, one of whose processes is to be asked.
+    /// These slots have another partition: a process of that one has to be asked.
     Elsewhere(Slots),
-    /// Partition has no room.
+    /// The partition has no room.
     Full(Partition),
-    /// See there; so many had moved before.
+    /// A group failed; the number of slots that had moved before.
     Failed(Failure, usize),
 }
 
@@ -55,14 +55,14 @@ impl fmt::Display for MoveError {
     }
 }
 
-/// What came of a move.
+/// The result of a move.
 #[derive(Default)]
 pub(super) struct Report {
     moved: usize,
     keys: u64,
     bytes: u64,
     groups: u64,
-    /// How long clients may have waited.
+    /// The longest time for which clients may have waited.
     longest: Duration,
     took: Duration,
 }
@@ -91,7 +91,7 @@ impl Report {
     }
 }
 
-/// It moves slots until this is dropped.
+/// The turn to move slots, until this is dropped.
 struct Turn<'a>(&'a AtomicBool);
 
 impl<'a> Turn<'a> {
@@ -156,7 +156,7 @@ impl Gateway {
         }
     }
 
-    /// The first of these slots; and how long nobody wrote to them.
+    /// Moves the first of these slots; and the time for which they were frozen.
     async fn move_group(&self, slots: Slots, to: Partition) -> (Result<Moved, Failure>, Duration) {
         let mut mover = Mover::new(self.name(), (self.own, to), slots);
         let (began, mut frozen) = (Instant::now(), None);
@@ -164,7 +164,7 @@ impl Gateway {
             match mover.go_on() {
                 Next::Look => match self.snapshot(began + TRIES) {
                     Some(snapshot) => mover.looked(snapshot),
-                    // It takes in the state of another replica, or is behind.
+                    // The replica takes in the state of another one, or is behind.
                     None => sleep(PAUSE / 10).await,
                 },
                 Next::Ask => {
@@ -179,7 +179,7 @@ impl Gateway {
                     let outcome = self.step(step, mover.stamp()).await;
                     mover.heard(outcome.as_ref());
                     if frozen.is_none() {
-                        // Clients have half of the time.
+                        // The pause leaves half of the time to clients.
                         sleep(asked.elapsed()).await;
                     }
                 }
@@ -191,13 +191,13 @@ impl Gateway {
         }
     }
 
-    /// What the replica here has, if it has caught up; from a time on in any case.
+    /// The state of the replica here, if it has caught up; from a time on in any case.
     fn snapshot(&self, until: Instant) -> Option<Snapshot> {
         let may = self.ready.is_open() || Instant::now() > until;
         may.then(|| self.orders.read(Store::snapshot)).flatten()
     }
 
-    /// Whether each partition answers by itself, for its part.
+    /// Whether each partition answers a question that is for it alone.
     async fn all_answer(&self) -> bool {
         let map = self.maps.now();
         for partition in map.partitions() {
@@ -214,7 +214,7 @@ impl Gateway {
         true
     }
 
-    /// What became of a step: the same in all of its partitions; `None`: it is not known.
+    /// Orders a step. Its outcome is the same in all of its partitions; `None`: it is not known.
     async fn step(&self, step: Step, stamp: u64) -> Option<Outcome> {
         let mut batch = step_batch(step, stamp);
         let outcomes = self.order(&mut batch).await;
@@ -235,7 +235,7 @@ pub(super) fn step_batch(step: Step, stamp: u64) -> Batch<'static> {
     }
 }
 
-/// Whether a move goes on.
+/// A watch over whether a move goes on.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     frozen: Option<(MoveName, Instant)>,
@@ -243,7 +243,8 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// How a move ends that does not. `more`: not all processes do that at once.
+    /// The step that ends a move that does not go on. `more`: an additional time, so that not all processes do that at
+    /// once.
     pub(super) fn ended(&mut self, store: &Store, more: Duration) -> Option<Step> {
         let now = Instant::now();
         let frozen = store.frozen().map(|frozen| frozen.of);
@@ -260,12 +261,12 @@ impl Watch {
         let to = store.partition();
         let ended = match (frozen, aside) {
             (Some((of, _)), _) => Some(Step::End(of)),
-            // No other partition knows of it.
+            // No other partition knows of the move.
             (None, Some((of, ..))) => Some(Step::Forget { of, to }),
             (None, None) => None,
         };
         if ended.is_some() {
-            // If that is lost, it is said again.
+            // If the step is lost, it is ordered again.
             *self = Self::default();
         }
         ended

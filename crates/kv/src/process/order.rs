@@ -1,4 +1,5 @@
-//! Messages on their way: each has what waited in a lane, and what its partitions answer is dealt out to those who have asked.
+//! Messages on their way: each has the batches that waited in a lane, and the answers of its partitions are dealt out
+//! to the clients.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,13 +21,13 @@ use crate::map::{Partition, Partitions};
 use crate::store::{Answer, Answered, Pack};
 use rota_front::lane::Permit;
 
-/// How long what a ring does not take waits until it is given again.
+/// The pause before a message is given again that a ring did not take.
 pub(super) const PAUSE: Duration = Duration::from_millis(1);
 
-/// What one partition answers to a message.
+/// The answer of one partition to a message.
 type Said = Result<Vec<Answer>, OrderError>;
 
-/// Whoever waits here under a name. Dropping it ends that.
+/// A waiter for an answer here. Dropping this removes it.
 pub(super) struct Waiting<'a> {
     pub(super) gateway: &'a Gateway,
     pub(super) of: (u64, u64),
@@ -41,7 +42,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Has ordered what waits for a route, for ever.
+/// Has the batches ordered that wait for a route, for ever.
 pub(super) async fn run(server: Arc<Server>, route: Route) {
     let lane = server.gateway.lanes.get(&route).cloned();
     let Some(lane) = lane else { return };
@@ -54,7 +55,7 @@ pub(super) async fn run(server: Arc<Server>, route: Route) {
     }
 }
 
-/// What is ordered as one message.
+/// The message for some batches.
 fn pack(items: &[Item]) -> Bytes {
     let parts = items.iter().map(|item| &item.bytes[..]).collect();
     Pack::<&[u8]>(parts).encode().into()
@@ -93,7 +94,7 @@ impl Gateway {
         deal_out(items, &BTreeMap::from([(partition, said)]));
     }
 
-    /// In the own partition.
+    /// Has a message ordered in the own partition.
     async fn here(
         &self,
         of: (u64, u64),
@@ -107,7 +108,8 @@ impl Gateway {
         said
     }
 
-    /// The way is free for the next message when this one is delivered, though it is not told yet.
+    /// Waits for the answer here. The next message may leave when this one is delivered, though its answer is not told
+    /// yet.
     fn wait_here(&self, of: (u64, u64), permit: Permit) -> (oneshot::Receiver<Said>, Waiting<'_>) {
         let (tell, heard) = oneshot::channel();
         let (desk, own) = (Arc::clone(&self.desk), self.own);
@@ -153,7 +155,7 @@ impl Gateway {
         }
     }
 
-    /// By another process, which answers for its partition.
+    /// Has a message ordered by another process, which answers for its partition.
     async fn there(&self, ask: impl Fn(u64) -> Ask, partition: Partition, until: Instant) -> Said {
         let is_look = matches!(ask(0), Ask::Look(..));
         let unknown = || OrderError::Unknown(Partitions::from([partition]));
@@ -166,7 +168,7 @@ impl Gateway {
                 sleep(10 * PAUSE).await;
                 continue;
             }
-            // Who only looks may ask others beside it.
+            // A message that only reads may go to another process as well.
             let some = if is_look {
                 self.some_time(until)
             } else {
@@ -175,7 +177,7 @@ impl Gateway {
             match question.hears(some).await {
                 Some(Ok(answer)) => return answers_of(&answer).ok_or_else(unknown),
                 Some(Err(Lost::Failed(Failed::TooLarge))) => return Err(OrderError::TooLarge),
-                // Nothing was asked, or nothing was done, or it is no matter whether it was.
+                // Nothing was ordered, or the message only reads: it may be asked again.
                 Some(Err(lost)) if is_look || was_not_asked(lost) => {
                     if Instant::now() >= until {
                         return Err(OrderError::Busy);
@@ -188,19 +190,19 @@ impl Gateway {
         }
     }
 
-    /// Another process may know more after this time.
+    /// The time until another process is asked, too: it may know more.
     fn some_time(&self, until: Instant) -> Instant {
         until.min(Instant::now() + self.patience / 4)
     }
 
-    /// In several partitions: ordered once, and answered by each.
+    /// Has a message ordered for several partitions: once, and answered by each.
     async fn everywhere(
         &self,
         of: (u64, u64),
         (items, bytes): (Vec<Item>, &Bytes),
         (permit, until): (Permit, Instant),
     ) {
-        // All of it is of the same partitions.
+        // All batches of the message are of the same partitions.
         let to = items
             .first()
             .map(|item| item.to.clone())
@@ -215,7 +217,7 @@ impl Gateway {
             Ok(said) => said,
             Err(error) => return fail(items, &error),
         };
-        // All are asked at once.
+        // All partitions are asked at once.
         let is_here = to.contains(&self.own) && !self.is_elsewhere(self.own);
         let is_asked = |partition: &&Partition| {
             let waits_here = is_here && **partition == self.own;
@@ -241,7 +243,8 @@ impl Gateway {
         deal_out(items, &said);
     }
 
-    /// In the ring of all: where the replica here has not caught up by another process, which may answer for its partition at once.
+    /// Orders a message in the ring of all. If the replica here has not caught up another process does it, which may
+    /// answer for its partition at once.
     async fn give_to_all(
         &self,
         of: (u64, u64),
@@ -268,7 +271,7 @@ impl Gateway {
                     }
                     Some(Err(Lost::Failed(Failed::TooLarge))) => return Err(OrderError::TooLarge),
                     Some(Err(lost)) if was_not_asked(lost) => {}
-                    // It may be ordered: others know of it, too.
+                    // The message may be ordered: other processes know of it, too.
                     _ => return Ok(BTreeMap::new()),
                 }
             }
@@ -277,13 +280,14 @@ impl Gateway {
         Err(OrderError::Busy)
     }
 
-    /// What a partition answers to what is ordered for several. Where one process says nothing for long another one is asked, too: each of its replicas
-    /// has the answer, but for who has begun anew meanwhile with a state behind it.
+    /// The answer of a partition to a message that was ordered for several. If one process does not answer for long
+    /// another one is asked, too: each replica of the partition has the answer, unless it has begun anew meanwhile with
+    /// a state behind the message.
     async fn awaited(&self, of: (u64, u64), mut question: Question<'_>, until: Instant) -> Said {
         let partition = question.partition;
         let unknown = || OrderError::Unknown(Partitions::from([partition]));
         loop {
-            // What has come is looked at in any case.
+            // An answer that has come is taken in any case.
             if let Some(told) = question.hears(self.some_time(until)).await {
                 match told {
                     Ok(answer) => return answers_of(&answer).ok_or_else(unknown),
@@ -310,7 +314,7 @@ pub(super) fn fail(items: Vec<Item>, error: &OrderError) {
     }
 }
 
-/// Each batch has an answer of each of its partitions.
+/// Gives each batch the answers of all of its partitions.
 fn deal_out(items: Vec<Item>, said: &BTreeMap<Partition, Said>) {
     for (at, item) in items.into_iter().enumerate() {
         let of = |partition: &Partition| match said.get(partition) {

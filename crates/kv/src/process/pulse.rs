@@ -1,5 +1,5 @@
-//! What a process looks at again and again: whether its replica has caught up, whether its partition has room, whether keys have come to their ends
-//! that nobody asks for, and whether a move of slots goes on.
+//! The regular checks of a process: whether its replica has caught up, whether its partition has room, whether keys
+//! have come to their ends that no client asks for, and whether a move of slots goes on.
 
 use std::io;
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use crate::store::{Pack, Step, Store};
 use rota_front::now;
 use rota_replica::{Given, Ready};
 
-/// How often.
+/// The time between two checks.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What is looked at.
+/// The things that are checked.
 pub(super) struct Looked {
     pub(super) orders: Orders<Store>,
     pub(super) ring: Rank,
     /// The ring of all.
     pub(super) global: Rank,
-    /// Not all processes end a move at once: this one waits for so long.
+    /// The time by which this process waits longer than others before it ends a move, so that not all do it at once.
     pub(super) waits: Duration,
-    /// Under which name it gives messages.
+    /// The giver in the names of its messages.
     pub(super) giver: u64,
-    /// A partition with so many bytes has no room.
+    /// The bytes with which a partition has no room.
     pub(super) most_bytes: u64,
     pub(super) is_full: Arc<AtomicBool>,
     pub(super) ready: Arc<Ready<Store>>,
     pub(super) desk: Arc<Desk>,
 }
 
-/// See the module's page. Dropping it ends it.
+/// The thread of the checks. Dropping this ends it.
 pub(super) struct Pulse {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -61,7 +61,7 @@ impl Pulse {
                     note(is.0);
                 }
                 if before != Some(is) {
-                    // Others are to know at once.
+                    // Other processes are told at once.
                     looked.desk.tell_again();
                 }
                 thread::sleep(LOOK);
@@ -86,7 +86,7 @@ fn note(is_open: bool) {
 
 impl Looked {
     fn look(&self, number: u64, (watch, given): (&mut Watch, &mut Given)) {
-        // Names of their own.
+        // The highest bit keeps these names apart from others.
         let of = (self.giver, number | 1 << 63);
         self.ready.look((self.ring, &marker(0)), of, given);
         let look = |store: &Store| {
@@ -96,7 +96,7 @@ impl Looked {
         let (bytes, has_ended, ended) = self.orders.read(look).unwrap_or_default();
         self.is_full.store(bytes >= self.most_bytes, SeqCst);
         if has_ended {
-            // Time passes for all replicas at one place. If this one is lost there will be another.
+            // Time passes for all replicas at one place. If this message is lost there will be another one.
             let _ = self
                 .orders
                 .give(self.ring, (self.giver, number), &marker(0));

@@ -1,4 +1,5 @@
-//! A partition is asked: one of its processes, and then others, where that says nothing. What any of them says counts.
+//! A question to a partition: one of its processes is asked, and then others, where that one does not answer. Any
+//! answer counts.
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -10,11 +11,11 @@ use super::link::{Link, Told};
 use crate::map::Partition;
 use crate::store::{Answer, Answered};
 
-/// A process that was asked. Dropping it says that nobody waits any more.
+/// A process that was asked. Dropping this tells it that nobody waits any more.
 struct Asked<'a> {
     link: &'a Link,
     id: u64,
-    /// Which of those that were asked.
+    /// The number of the process among those that were asked.
     number: usize,
 }
 
@@ -24,16 +25,16 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// See the module's page.
+/// A question to a partition.
 pub(super) struct Question<'a> {
     gateway: &'a Gateway,
     pub(super) partition: Partition,
     asked: Vec<Asked<'a>>,
-    /// Whom to ask next, among the processes of the partition.
+    /// The place to look from for the process to ask next.
     from: usize,
     tell: mpsc::UnboundedSender<(usize, Told)>,
     told: mpsc::UnboundedReceiver<(usize, Told)>,
-    /// So many were asked.
+    /// The number of processes that were asked.
     count: usize,
 }
 
@@ -51,7 +52,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// The next process is asked. `false`: nobody is there.
+    /// Asks the next process. `false`: no process is connected.
     pub(super) fn put(&mut self, ask: impl FnOnce(u64) -> Ask) -> bool {
         let Some((link, at)) = self.gateway.of(self.partition, self.from) else {
             return false;
@@ -64,7 +65,7 @@ impl<'a> Question<'a> {
         true
     }
 
-    /// What any of them says next; `None`: nothing until then.
+    /// The next answer of any of them; `None`: there was none until then.
     pub(super) async fn hears(&mut self, until: Instant) -> Option<Told> {
         if self.asked.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! A process begins and ends.
+//! The start and the end of a process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -35,7 +35,7 @@ use rota_replica::Ready;
 const USUAL_PATIENCE: u64 = 5_000;
 const USUAL_MIB: u64 = 4_096;
 
-/// Why a process does not start.
+/// The reason why a process does not start.
 #[derive(Debug)]
 pub enum StartError {
     /// No `[[kv.process]]` has this node.
@@ -44,11 +44,11 @@ pub enum StartError {
     Config(ConfigError),
     /// Its replica does not start.
     Replica(rota_replica::StartError),
-    /// The file deals out the slots otherwise than they are in its state: it is not changed by that.
+    /// The configuration gives slots at first to other partitions than the state does: it does not change that.
     Slots,
     /// Its certificate cannot be used.
     Seal(SealError),
-    /// The system's.
+    /// An error of the system.
     System(&'static str, io::Error),
 }
 
@@ -142,12 +142,12 @@ impl Kv {
         })
     }
 
-    /// How its replica is.
+    /// The state of its replica.
     pub fn status(&self) -> ReplicaStatus {
         self.replica.status()
     }
 
-    /// Stops it. What was not answered may count or not.
+    /// Stops the process. Commands without an answer may count or not.
     pub fn stop(self) {
         drop(self);
     }
@@ -155,7 +155,7 @@ impl Kv {
 
 impl Drop for Kv {
     fn drop(&mut self) {
-        // Clients go first, and then whoever they asked.
+        // Clients go first, and then the parts that they use.
         self.metrics = None;
         self.listeners = None;
         self.door = None;
@@ -163,7 +163,7 @@ impl Drop for Kv {
     }
 }
 
-/// What is needed to begin.
+/// The parts that a start needs.
 struct Begins<'a> {
     config: &'a KvConfig,
     process: &'a ProcessSection,

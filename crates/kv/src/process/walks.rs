@@ -1,4 +1,4 @@
-//! Where walks through all keys are: clients name them by numbers, on any of their connections.
+//! The places of walks through all keys: clients name them by numbers, on any of their connections.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::lock;
 
-/// So many are remembered; of the others nothing is known any more, and they begin anew.
+/// The number of walks that are remembered; older ones begin anew.
 const MOST: usize = 4_096;
 
 #[derive(Debug, Default)]
@@ -17,12 +17,12 @@ struct Inner {
     last: u64,
 }
 
-/// See the module's page.
+/// The places of walks.
 #[derive(Debug, Default)]
 pub(super) struct Walks(Mutex<Inner>);
 
 impl Walks {
-    /// A walk goes on from this key: under which number.
+    /// Remembers the key that a walk goes on with; the number of the walk.
     pub(super) fn keep(&self, from: Bytes) -> u64 {
         let mut inner = lock(&self.0);
         inner.last += 1;
@@ -37,7 +37,7 @@ impl Walks {
         number
     }
 
-    /// From where a walk goes on; the beginning, if it is not remembered. It may be asked for again.
+    /// The key that a walk goes on with; the beginning, if the walk is not remembered. It may be asked for again.
     pub(super) fn of(&self, number: u64) -> Bytes {
         let inner = lock(&self.0);
         inner.at.get(&number).cloned().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! `ROTA`: what Redis has no command for.
+//! `ROTA`: administration for which Redis has no command.
 
 use bytes::Bytes;
 use rota_front::command::{error, is, number};
@@ -10,7 +10,7 @@ use crate::slots::Slots;
 
 const USAGE: &str = "ERR try ROTA MAP, or ROTA MOVE partition slots";
 
-/// What it is answered, or what is to be done.
+/// The step for `ROTA`.
 pub(super) fn admin(arguments: &[Bytes]) -> Step {
     match arguments {
         [word] if is(word, "MAP") => Step::Map,
@@ -28,7 +28,7 @@ pub(super) fn admin(arguments: &[Bytes]) -> Step {
     }
 }
 
-/// `ROTA MAP`: each partition's slots.
+/// The reply to `ROTA MAP`: the slots of each partition.
 pub fn shown(map: &Map) -> Reply {
     let slots = |partition| {
         let Partition(number) = partition;

@@ -1,4 +1,4 @@
-//! `CLUSTER`: what clients of Redis' cluster protocol want to know.
+//! `CLUSTER`: the cluster for clients that know Redis' cluster protocol.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use rota_resp::{Reply, slot};
 
 use super::view::{NodeView, View};
 
-/// The slots of each partition: ranges, as the map has them.
+/// The slots of a process's partition in ranges, as the map has them.
 fn ranges_of(view: &View, node: &NodeView) -> Vec<Range<u16>> {
     let ranges = view.map.ranges().into_iter();
     let own = ranges.filter(|(_, partition)| *partition == node.partition);
@@ -20,7 +20,7 @@ fn integer(number: impl Into<i64>) -> Reply {
     Reply::Integer(number.into())
 }
 
-/// `CLUSTER SLOTS`.
+/// Handles `CLUSTER SLOTS`.
 fn slots(view: &View) -> Reply {
     let range = |(range, partition): (Range<u16>, _)| {
         let nodes = view.of(partition);
@@ -38,7 +38,7 @@ fn slots(view: &View) -> Reply {
     Reply::Array(view.map.ranges().into_iter().map(range).collect())
 }
 
-/// `CLUSTER SHARDS`.
+/// Handles `CLUSTER SHARDS`.
 fn shards(view: &View) -> Reply {
     let text = |text: &str| Reply::from(text);
     let shard = |partition| {
@@ -75,7 +75,7 @@ fn shards(view: &View) -> Reply {
     Reply::Array(view.map.partitions().into_iter().map(shard).collect())
 }
 
-/// `CLUSTER NODES`: a line for each.
+/// Handles `CLUSTER NODES`: a line for each process.
 fn nodes(view: &View) -> Reply {
     let mut text = String::new();
     for partition in view.map.partitions() {
@@ -88,7 +88,7 @@ fn nodes(view: &View) -> Reply {
                 _ => ("slave", nodes[0].id(view.cluster)),
             };
             let (id, host, port) = (node.id(view.cluster), &node.host, node.port);
-            // The port of the bus between Redis' nodes: there is none.
+            // The port of the bus between Redis' nodes, which does not exist here.
             let bus = u32::from(port) + 10_000;
             let epoch = view.map.epoch();
             let link = if node.is_up {
@@ -114,7 +114,7 @@ fn nodes(view: &View) -> Reply {
     Reply::Text(text)
 }
 
-/// `CLUSTER INFO`.
+/// Handles `CLUSTER INFO`.
 fn info(view: &View) -> Reply {
     let partitions = view.map.partitions();
     let is_up = |partition: &_| view.of(*partition).iter().any(|node| node.is_up);
@@ -132,7 +132,7 @@ fn info(view: &View) -> Reply {
     ))
 }
 
-/// What `CLUSTER` is answered.
+/// The reply to `CLUSTER`.
 pub(super) fn cluster(view: &View, arguments: &[Bytes]) -> Reply {
     let Some((word, rest)) = arguments.split_first() else {
         return wrong_count("cluster");

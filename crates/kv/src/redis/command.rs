@@ -11,7 +11,7 @@ use crate::store::{
     Action, Life, MOST_KEY_BYTES, MOST_VALUE_BYTES, Only, OnlyLife, Operation, Test, Wanted,
 };
 
-/// What becomes of outcomes.
+/// The form of the reply to one operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// Bytes, or nothing.
@@ -32,29 +32,29 @@ pub enum Shape {
     Pairs,
     /// Names of fields.
     Names,
-    /// Their bytes.
+    /// Bytes of all fields.
     Values,
-    /// How long a key lives yet, in milliseconds or seconds.
+    /// The rest of a key's life, in milliseconds or seconds.
     Life {
         /// In seconds.
         seconds: bool,
     },
-    /// Which kind of value.
+    /// The kind of a value.
     Kind,
-    /// Where in the order it is: round, ring, instance and message, with points between.
+    /// A place in the order: round, ring, instance and message, with points between.
     Place,
-    /// Keys with what they have: so many at most.
+    /// Keys with their values: this number of them at most.
     Entries(u32),
 }
 
-/// How the replies to several operations are one.
+/// The way in which the replies to several operations become one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fold {
-    /// There is one; in several partitions those of all are one.
+    /// There is one operation; the answers of several partitions become one.
     One,
     /// The sum.
     Sum,
-    /// A list; what has another kind of value is not there.
+    /// A list, in which a key with another kind of value counts as missing.
     Texts,
     /// `OK`.
     Ok,
@@ -62,20 +62,20 @@ pub enum Fold {
     AllOrNone,
 }
 
-/// What a command does.
+/// The conditions and operations of a command, and the form of its reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan<'a> {
-    /// What has to hold.
+    /// The conditions.
     pub conditions: Vec<(&'a [u8], Test<'a>)>,
-    /// What is done.
+    /// The operations.
     pub operations: Vec<Operation<'a>>,
-    /// What each is answered.
+    /// The form of the reply to each operation.
     pub shape: Shape,
-    /// And all together.
+    /// The way to one reply.
     pub fold: Fold,
 }
 
-/// So many keys a range has where nobody says how many.
+/// The number of keys of a range without `LIMIT`, at most.
 const USUAL_RANGE: u32 = 1_000;
 
 impl<'a> Plan<'a> {
@@ -97,10 +97,11 @@ impl<'a> Plan<'a> {
         Self::of(keys.iter().map(operation).collect(), shape, fold)
     }
 
-    /// What a command does to keys. `name`: in small letters, of the table; the arguments behind it, as many as the table allows.
+    /// The plan of a command. `name`: in small letters, of the table; `arguments`: those behind the name, as many as
+    /// the table allows.
     ///
     /// # Errors
-    /// What the client is told. `None`: it is a command without keys.
+    /// The error reply to the client. `None`: it is a command without keys.
     pub fn new(name: &str, arguments: &'a [Bytes]) -> Option<Refused<Self>> {
         let plan = simple(name, arguments).map(Ok);
         plan.or_else(|| with_life(name, arguments))
@@ -110,7 +111,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Keys, values and fields are no larger than they may be.
+/// Refuses keys, values and fields that are larger than they may be.
 fn within_limits(plan: Plan<'_>) -> Refused<Plan<'_>> {
     let is_large = |operation: &Operation<'_>| match operation {
         Operation::Key(key, _) if key.len() > MOST_KEY_BYTES => true,
@@ -173,7 +174,7 @@ fn simple<'a>(name: &str, arguments: &'a [Bytes]) -> Option<Plan<'a>> {
     }
 }
 
-/// What has a number, a time or options.
+/// Commands with a number, a time or options.
 fn with_life<'a>(name: &str, arguments: &'a [Bytes]) -> Option<Refused<Plan<'a>>> {
     let (key, rest) = arguments.split_first()?;
     let expire = |unit| expire(name, (key, rest), unit);
@@ -235,7 +236,7 @@ fn expire<'a>(name: &str, (key, rest): (&'a Bytes, &'a [Bytes]), unit: Unit) -> 
     Ok(Plan::one(key, action, Shape::Number))
 }
 
-/// What has several keys, or none.
+/// Commands with several keys, or none.
 fn of_many<'a>(name: &str, arguments: &'a [Bytes]) -> Option<Refused<Plan<'a>>> {
     let all = |action: &Action<'a>| Plan::each(arguments, action, Shape::Number, Fold::Sum);
     Some(match name {

@@ -1,4 +1,4 @@
-//! A client's connection: what it has said so far, and what is to be done for it now.
+//! A client's connection: its state so far, and the next step for it.
 
 use std::collections::BTreeMap;
 
@@ -19,36 +19,36 @@ use crate::map::Partition;
 use crate::slots::Slots;
 use crate::store::MOST_BATCH_BYTES;
 
-/// So many keys are watched at most.
+/// The number of watched keys, at most.
 const MOST_WATCHED: usize = 10_000;
 
-/// What is to be done.
+/// The next step for a client.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
-    /// This is told.
+    /// Send this reply.
     Reply(Reply),
-    /// This is told, and then the connection ends.
+    /// Send this reply, and end the connection.
     End(Reply),
-    /// Somebody has said who it is: user and password. What is told if that holds.
+    /// The client claims to be a user: name and password. The reply if the password is right.
     Login(Bytes, Bytes, Reply),
-    /// This is ordered, and then told.
+    /// Order this, and reply then.
     Order(Work),
-    /// Where a walk with this number is, has to be known first: then [`Work::Walk`] from there.
+    /// Find out the place of the walk with this number first; then [`Work::Walk`] from there.
     Walk(u64, Walk),
-    /// How the process is: these sections, or all.
+    /// Reply with the state of the process: these sections, or all.
     Info(Vec<Bytes>),
-    /// Which partition has which slots now: [`shown`](super::shown).
+    /// Reply with the partition of each slot: [`shown`](super::shown).
     Map,
-    /// Slots are to have another partition.
+    /// Give slots to another partition.
     Move(Slots, Partition),
 }
 
-/// See the module's page.
+/// The state of a client's connection.
 #[derive(Debug)]
 pub struct Connection {
-    /// Whose it is.
+    /// The client.
     pub who: Who,
-    /// It knows where keys are, and is told when it asks in the wrong place.
+    /// The client knows where keys are, and is sent elsewhere when it asks in the wrong place.
     is_cluster: bool,
     queue: Option<Queue>,
     watched: BTreeMap<Bytes, Option<Place>>,
@@ -56,7 +56,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// One that begins. `is_open`: nobody has to say who it is.
+    /// A connection that begins. `is_open`: no client has to prove who it is.
     pub fn new(id: u64, is_cluster: bool, is_open: bool) -> Self {
         Self {
             who: Who::new(id, is_open),
@@ -67,39 +67,39 @@ impl Connection {
         }
     }
 
-    /// Whether it is content with what the replica here has.
+    /// Whether the client is content with the state of the replica here.
     pub const fn reads_near(&self) -> bool {
         self.who.identity.reads_near
     }
 
-    /// How keys are that it watches.
+    /// Takes in the versions of the keys that the client watches.
     pub fn on_watched(&mut self, keys: Vec<(Bytes, Option<Place>)>) {
         for (key, version) in keys {
             self.watched_bytes += work::bytes_of([&key]);
-            // What it saw first counts.
+            // The version that was seen first counts.
             self.watched.entry(key).or_insert(version);
         }
     }
 
-    /// What it keeps here, in bytes.
+    /// The bytes that the connection keeps.
     pub fn bytes(&self) -> usize {
         let queued = self.queue.as_ref().map_or(0, Queue::bytes);
         queued + self.watched_bytes
     }
 
-    /// Nothing is watched any more.
+    /// Watches no key any more.
     fn unwatch(&mut self) -> BTreeMap<Bytes, Option<Place>> {
         self.watched_bytes = 0;
         std::mem::take(&mut self.watched)
     }
 
-    /// What a request asks for.
+    /// The step for a request.
     pub fn take(&mut self, request: Vec<Bytes>, view: &View) -> Step {
         let mut arguments = request.into_iter();
         let name = arguments.next().unwrap_or_default();
         let arguments: Vec<Bytes> = arguments.collect();
         if is(&name, "POST") || is(&name, "HOST:") {
-            // A browser was led here: what follows would be taken for commands.
+            // A browser was led here: its body would be taken for commands.
             return Step::End(error("ERR this is not HTTP"));
         }
         let Some(entry) = find(&name) else {
@@ -134,7 +134,7 @@ impl Connection {
         }
     }
 
-    /// A request was too large, and nobody has seen all of it.
+    /// Refuses a request that was too large, and of which most is thrown away.
     pub fn refuse_large(&mut self) -> Reply {
         self.break_queue();
         error("ERR the command is too large: a value has 768 KiB at most, and a command 3 MiB")
@@ -180,7 +180,7 @@ impl Connection {
             return Step::Reply(elsewhere);
         }
         if entry.name == "unwatch" {
-            // What is watched counts until the transaction is done.
+            // The watched keys count until the transaction is done.
             return self.queued(Task::Known(Reply::OK));
         }
         if entry.name == "msetnx" {
@@ -206,11 +206,11 @@ impl Connection {
         })
     }
 
-    /// Who knows where keys are is told where they are, if not here.
+    /// Sends a client that knows where keys are to another process, if they are not here.
     fn elsewhere(&self, entry: &Entry, arguments: &[Bytes], view: &View) -> Option<Reply> {
         let key = entry.keys(arguments).next().filter(|_| self.is_cluster)?;
         let slot = rota_resp::slot::of(key);
-        // Each replica answers. Where none is there, what is asked for here waits for one.
+        // Each replica answers. If no replica is up, the command waits here for one.
         match view.is_here(slot) {
             true => None,
             false => view.moved(slot).map(Reply::Error),
@@ -247,7 +247,7 @@ impl Connection {
         }
     }
 
-    /// What changes no key.
+    /// The reply to a command that concerns no key.
     fn known(&mut self, name: &str, arguments: &[Bytes], view: &View) -> Option<Reply> {
         Some(match (name, arguments) {
             ("ping", []) => Reply::Simple("PONG"),
@@ -273,7 +273,8 @@ impl Connection {
                 self.who.identity.reads_near = name == "readonly";
                 Reply::OK
             }
-            // What is answered has a majority of its partition's acceptors already: nobody has to wait for that.
+            // An answer tells that a majority of the partition's acceptors has the command: no client has to wait for
+            // that.
             ("wait", [wanted, time]) => match (number(wanted), number(time)) {
                 (Ok(_), Ok(0..)) => Reply::Integer(view.others() as i64),
                 _ => error("ERR timeout is not an integer or out of range"),

@@ -1,4 +1,4 @@
-//! What Redis' clients say and hear: commands as operations, and outcomes as replies. Without I/O.
+//! Redis' protocol for the store: commands as operations, and outcomes as replies. Without I/O.
 
 #[cfg(test)]
 mod access_tests;

@@ -6,12 +6,12 @@ use rota_resp::Reply;
 
 use crate::store::{Life, Only, OnlyLife};
 
-/// How a time is given.
+/// The unit and the origin of a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Unit {
-    /// Milliseconds.
+    /// The unit, in milliseconds.
     each: i64,
-    /// From 1970 on.
+    /// The time counts from 1970 on.
     is_absolute: bool,
 }
 
@@ -43,7 +43,7 @@ fn unit(word: &[u8]) -> Option<Unit> {
     unit.map(|(_, unit)| *unit)
 }
 
-/// A time to come. `name`: of the command.
+/// A time to come. `name`: the command.
 pub(super) fn life(text: &[u8], unit: Unit, name: &str) -> Refused<Life> {
     let life = life_or_past(text, unit, name)?;
     match life {
@@ -55,7 +55,7 @@ pub(super) fn life(text: &[u8], unit: Unit, name: &str) -> Refused<Life> {
 /// A time that may be over already.
 pub(super) fn life_or_past(text: &[u8], unit: Unit, name: &str) -> Refused<Life> {
     let time = number(text)?.checked_mul(unit.each);
-    // Far from the end of all times, as it is added to the time of now.
+    // Times stay far from the largest number, as the time of now is added.
     let time = time.filter(|time| time.unsigned_abs() < 1 << 62);
     let time = time.ok_or_else(|| invalid_time(name))?;
     let time = u64::try_from(time).unwrap_or(0);
@@ -69,7 +69,7 @@ fn invalid_time(name: &str) -> Reply {
     error(&format!("ERR invalid expire time in '{name}' command"))
 }
 
-/// What stands behind the value of `SET`.
+/// The options behind the value of `SET`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct SetOptions {
     pub life: Life,
@@ -104,7 +104,7 @@ pub(super) fn set_options(arguments: &[Bytes]) -> Refused<SetOptions> {
     Ok(options)
 }
 
-/// What stands behind the key of `GETEX`: the same life where nothing does.
+/// The options behind the key of `GETEX`: without one the life stays.
 pub(super) fn getex_options(arguments: &[Bytes]) -> Refused<Life> {
     match arguments {
         [] => Ok(Life::Keep),
@@ -117,7 +117,7 @@ pub(super) fn getex_options(arguments: &[Bytes]) -> Refused<Life> {
     }
 }
 
-/// What stands behind the time of `EXPIRE` and its kin.
+/// The options behind the time of `EXPIRE` and its kin.
 pub(super) fn only_life(arguments: &[Bytes]) -> Refused<OnlyLife> {
     let words = [
         ("NX", OnlyLife::Ever),
@@ -132,7 +132,7 @@ pub(super) fn only_life(arguments: &[Bytes]) -> Refused<OnlyLife> {
             let word = String::from_utf8_lossy(word);
             error(&format!("ERR Unsupported option {word}"))
         }),
-        // Longer than what is limited is what `GT` alone asks for.
+        // A key that lives longer than a limit is what `GT` alone asks for.
         [first, second] => match (find(first), find(second)) {
             (Some((_, OnlyLife::Limited)), Some((_, OnlyLife::Longer)))
             | (Some((_, OnlyLife::Longer)), Some((_, OnlyLife::Limited))) => Ok(OnlyLife::Longer),

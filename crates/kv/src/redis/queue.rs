@@ -6,20 +6,20 @@ use rota_resp::Reply;
 use super::work::Task;
 use crate::store::MOST_BATCH_BYTES;
 
-/// It has so many commands at most.
+/// The number of commands of a transaction, at most.
 const MOST_QUEUED: usize = 10_000;
 
-/// See the module's page. It has no more bytes than may be ordered at once.
+/// The commands of a transaction. They have no more bytes than may be ordered at once.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     tasks: Vec<Task>,
     bytes: usize,
-    /// A command was refused: none of them is done.
+    /// A command was refused: no command of the transaction is done.
     is_broken: bool,
 }
 
 impl Queue {
-    /// None of its commands is done, and none is kept.
+    /// Refuses the transaction: none of its commands is done, and none is kept.
     pub(super) fn refuse(&mut self) {
         *self = Self {
             is_broken: true,
@@ -27,17 +27,17 @@ impl Queue {
         };
     }
 
-    /// What it keeps.
+    /// The bytes of its commands.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Its commands, if all of them are done.
+    /// Its commands, if none was refused.
     pub(super) fn tasks(self) -> Option<Vec<Task>> {
         (!self.is_broken).then_some(self.tasks)
     }
 
-    /// One more, and what is told.
+    /// Adds a command; the reply to it.
     pub(super) fn push(&mut self, task: Task) -> Reply {
         if self.is_broken {
             return Reply::Simple("QUEUED");

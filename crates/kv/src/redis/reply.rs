@@ -45,7 +45,7 @@ impl Shape {
             (Self::Text | Self::Status, Outcome::Nothing) => Reply::Null,
             (Self::Status, Outcome::Done | Outcome::Number(_)) => Reply::OK,
             (Self::Number, Outcome::Number(number)) => Reply::Integer(number),
-            // A life is changed where there is a key.
+            // There is no such key: its life is not changed.
             (Self::Number | Self::Flag, Outcome::Nothing) => Reply::Integer(0),
             (Self::Flag, Outcome::Done) => Reply::Integer(1),
             (Self::List, Outcome::Texts(texts)) => Reply::from(texts),
@@ -78,11 +78,11 @@ impl Shape {
     }
 }
 
-/// Keys, with what was asked for.
+/// Keys, with the data that was asked for.
 type Entries = BTreeMap<Bytes, Found>;
 
-/// The keys that several partitions have found in the same range; and where to go on, if there may be more. `None`: one has answered something
-/// else.
+/// The keys that several partitions have found in the same range; and the key to go on with, if there may be more.
+/// `None`: one partition has answered something else.
 pub(super) fn joined(outcomes: Vec<Outcome>) -> Option<(Entries, Option<Bytes>)> {
     let mut all = Entries::new();
     let mut end: Option<Bytes> = None;
@@ -93,7 +93,7 @@ pub(super) fn joined(outcomes: Vec<Outcome>) -> Option<(Entries, Option<Bytes>)>
         end = [end, next].into_iter().flatten().min();
         all.extend(entries);
     }
-    // From where a partition goes on there may be others of that.
+    // From the key at which a partition goes on there may be more keys of that partition.
     all.retain(|key, _| end.as_ref().is_none_or(|end| key < end));
     Some((all, end))
 }
@@ -117,7 +117,8 @@ fn entries(outcomes: Vec<Outcome>, limit: u32) -> Reply {
     Reply::Array(all.into_iter().take(limit as usize).map(entry).collect())
 }
 
-/// The reply to a command. `outcomes`: of each of its operations, those of all partitions that have answered it. `None`: its conditions did not hold.
+/// The reply to a command. `outcomes`: of each of its operations, those of all partitions that have answered it.
+/// `None`: the conditions did not hold.
 pub(super) fn reply((shape, fold): (Shape, Fold), outcomes: Option<Vec<Vec<Outcome>>>) -> Reply {
     let Some(outcomes) = outcomes else {
         return match fold {
@@ -138,7 +139,7 @@ pub(super) fn reply((shape, fold): (Shape, Fold), outcomes: Option<Vec<Vec<Outco
             let mut texts = Vec::new();
             for reply in replies {
                 texts.push(match reply {
-                    // It has another kind of value.
+                    // The key has another kind of value.
                     Reply::Error(why) if why.starts_with("WRONGTYPE") => Reply::Null,
                     Reply::Error(why) => return Reply::Error(why),
                     reply => reply,

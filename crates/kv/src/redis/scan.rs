@@ -6,14 +6,14 @@ use rota_resp::Reply;
 
 use super::work::Walk;
 
-/// A pattern has so many bytes at most: each byte of each name may be held against each of them.
+/// The bytes of a pattern, at most: each byte of each name may be compared with each of them.
 const MOST_PATTERN_BYTES: usize = 256;
-/// A walk through all keys looks at so many at once, at most.
+/// The number of keys that one step of a walk looks at, at most.
 const MOST_WALKED: i64 = 10_000;
-/// And at so many where nobody says how many.
+/// The same without `COUNT`.
 const USUAL_WALK: u32 = 10;
 
-/// `SCAN cursor [MATCH pattern] [COUNT n] [TYPE kind]`.
+/// Reads `SCAN cursor [MATCH pattern] [COUNT n] [TYPE kind]`.
 pub(super) fn scan(arguments: &[Bytes]) -> Result<(u64, Walk), Reply> {
     let (at, mut rest) = arguments.split_first().ok_or_else(syntax)?;
     let at = std::str::from_utf8(at).ok().and_then(|at| at.parse().ok());

@@ -1,4 +1,4 @@
-//! The commands that there are.
+//! The table of commands.
 
 use rota_front::command::{Entry, Reach};
 
@@ -15,7 +15,7 @@ const NONE: (i64, i64, i64) = (0, 0, 0);
 const ONE: (i64, i64, i64) = (1, 1, 1);
 const ALL: (i64, i64, i64) = (1, -1, 1);
 
-/// All of them, by name.
+/// All commands, by name.
 pub const TABLE: &[Entry] = &[
     Entry::new("append", 3, W, ONE),
     Entry::new("auth", -2, T, NONE),
@@ -85,7 +85,7 @@ pub const TABLE: &[Entry] = &[
     Entry::new("watch", -2, T, ALL),
 ];
 
-/// The one with this name, in letters of any size.
+/// The command with this name, in letters of any size.
 pub fn find(name: &[u8]) -> Option<&'static Entry> {
     rota_front::command::find(TABLE, name)
 }

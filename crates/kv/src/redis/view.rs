@@ -1,4 +1,4 @@
-//! What a connection knows of the cluster.
+//! The cluster, as a connection knows it.
 
 use std::sync::Arc;
 
@@ -9,26 +9,27 @@ use crate::map::{Map, Partition};
 pub struct NodeView {
     /// Its number in the cluster.
     pub node: u16,
-    /// Of which partition it has a replica.
+    /// The partition of which it has a replica.
     pub partition: Partition,
-    /// Where clients of the cluster's protocol connect.
+    /// The address for clients of the cluster's protocol.
     pub host: String,
     /// See above.
     pub port: u16,
-    /// Whether it is there and takes commands, as far as this process knows.
+    /// Whether it is connected and takes commands, as this process knows.
     pub is_up: bool,
 }
 
 /// The cluster, as a process sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
-    /// Its number.
+    /// The number of the cluster.
     pub cluster: u32,
     /// This process.
     pub me: u16,
-    /// Which partition has what.
+    /// The partition of each slot.
     pub map: Arc<Map>,
-    /// Slots that have moved in this epoch or later are asked for anywhere: not everybody knows yet where they are.
+    /// The epoch from which on any process takes commands for the slots that have moved: not all clients know yet where
+    /// they are.
     pub young: u64,
     /// All processes, by their numbers.
     pub nodes: Vec<NodeView>,
@@ -47,20 +48,20 @@ impl View {
         self.nodes.iter().find(|node| node.node == self.me)
     }
 
-    /// Whether a slot's partition is here.
+    /// Whether commands for a slot are taken here.
     pub fn is_here(&self, slot: u16) -> bool {
         let own = self.own().map(|own| own.partition);
         own == Some(self.map.of_slot(slot)) || self.map.since(slot) >= self.young
     }
 
-    /// How many other processes have the partition of this one.
+    /// The number of other processes that have the partition of this one.
     pub fn others(&self) -> usize {
         let own = self.own().map(|own| own.partition);
         own.map_or(0, |own| self.of(own).len() - 1)
     }
 
-    /// The processes that have a partition: those that are there first. The first one is what Redis calls a master, the same as all processes see it
-    /// that see the same ones; the others are its replicas.
+    /// The processes that have a partition, those that are up first. The first one is a master in Redis' words, the
+    /// same in the view of all processes that see the same ones up; the others are its replicas.
     pub fn of(&self, partition: Partition) -> Vec<&NodeView> {
         let nodes = self.nodes.iter();
         let mut nodes: Vec<&NodeView> = nodes.filter(|node| node.partition == partition).collect();
@@ -68,7 +69,7 @@ impl View {
         nodes
     }
 
-    /// Where a slot's keys are, for who asked for them here.
+    /// The error that sends a client to the process that has a slot, if one is up.
     pub fn moved(&self, slot: u16) -> Option<String> {
         let nodes = self.of(self.map.of_slot(slot));
         let node = nodes.first().filter(|node| node.is_up)?;

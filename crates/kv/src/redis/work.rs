@@ -1,4 +1,4 @@
-//! What has to be ordered for commands, and what they are answered then.
+//! The work that is ordered for commands, and the replies to them.
 
 use bytes::Bytes;
 use rota_multiring::Place;
@@ -12,56 +12,56 @@ use crate::store::{Action, Batch, Found, Operation, Outcome, Test, Wanted};
 /// A command of a client.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Task {
-    /// It is ordered.
+    /// The command is ordered.
     Store {
-        /// Of the table.
+        /// The name, of the table.
         name: &'static str,
-        /// What stands behind it.
+        /// The arguments behind the name.
         arguments: Vec<Bytes>,
     },
     /// Its reply is known.
     Known(Reply),
 }
 
-/// Where a walk through all keys is.
+/// The next part of a walk through all keys.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Walk {
     /// From this key on.
     pub from: Bytes,
-    /// About so many.
+    /// The number of keys, about.
     pub count: u32,
-    /// Only names like this.
+    /// The pattern of names.
     pub pattern: Option<Bytes>,
-    /// Only values of this kind, as `TYPE` names it.
+    /// The kind of values, as `TYPE` names it.
     pub kind: Option<Bytes>,
 }
 
-/// What is done for a client at one place of the order.
+/// A piece of work for a client at one place of the order.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Work {
     /// A command.
     One(Task),
-    /// Several, if these keys are as they were.
+    /// A transaction, if the watched keys are as they were.
     Transaction(Vec<Task>, Vec<(Bytes, Option<Place>)>),
-    /// How some keys are.
+    /// The versions of some keys.
     Watch(Vec<Bytes>),
     /// Some keys.
     Walk(Walk),
 }
 
-/// What was answered.
+/// The result of a piece of work.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Done {
-    /// This is told.
+    /// A reply.
     Reply(Reply),
-    /// How the keys are that are watched.
+    /// The versions of the keys that are watched.
     Watched(Vec<(Bytes, Option<Place>)>),
-    /// Keys, and where to go on, if there are more.
+    /// Keys, and the key to go on with, if there are more.
     Walked(Vec<Bytes>, Option<Bytes>),
 }
 
 impl Done {
-    /// What it takes.
+    /// The memory of the result.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Reply(reply) => reply.memory_bytes(),
@@ -71,21 +71,21 @@ impl Done {
     }
 }
 
-/// What becomes of outcomes, for one task.
+/// The way from outcomes to the reply to one task.
 #[derive(Clone, Debug)]
 enum Part {
-    /// So many operations' outcomes.
+    /// The reply comes from the outcomes of this number of operations.
     Of(usize, Shape, Fold),
-    /// It is answered already.
+    /// The reply is known already.
     Known(Reply),
 }
 
-/// How several pieces of work that are ordered as one batch are answered.
+/// The way from the outcomes of one batch to the replies to several pieces of work.
 #[derive(Debug)]
 pub struct Answering(Vec<Vec<Part>>);
 
 impl Work {
-    /// Whether it may be ordered together with what a client has asked for before and behind it.
+    /// Whether it may be ordered together with work that the client has asked for before and behind it.
     pub fn is_free(&self) -> bool {
         match self {
             Self::One(Task::Store { name, .. }) => *name != "msetnx",
@@ -95,7 +95,7 @@ impl Work {
         }
     }
 
-    /// Its bytes.
+    /// The bytes of the work.
     pub fn bytes(&self) -> usize {
         match self {
             Self::One(task) => task.bytes(),
@@ -106,13 +106,13 @@ impl Work {
     }
 }
 
-/// What arguments take.
+/// The memory of arguments.
 pub(super) fn bytes_of<'a>(arguments: impl IntoIterator<Item = &'a Bytes>) -> usize {
     arguments.into_iter().map(|bytes| 16 + bytes.len()).sum()
 }
 
 impl Task {
-    /// Its bytes.
+    /// The bytes of the task.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Store { arguments, .. } => bytes_of(arguments),
@@ -137,8 +137,9 @@ impl Task {
     }
 }
 
-/// All of this as one batch, in this order, with nothing in it where all is known already; and how it is answered then. `stamp`: the time, in
-/// milliseconds since 1970. `of`: walks through all keys, and their number, are of this partition only.
+/// All pieces of work as one batch, in this order, and the way to the replies. The batch is empty where all replies are
+/// known already. `stamp`: the time, in milliseconds since 1970. `of`: walks through all keys, and their number, are of
+/// this partition only.
 pub fn assemble(works: &[Work], stamp: u64, of: Option<Partition>) -> (Batch<'_>, Answering) {
     let mut batch = Batch {
         stamp,
@@ -186,8 +187,8 @@ impl Work {
     }
 }
 
-/// What becomes of the outcomes of each operation, in all partitions that have answered it; `None`: the conditions did not hold. `works`: those that
-/// were put together.
+/// The results of pieces of work. `outcomes`: of each operation, those of all partitions that have answered it; `None`:
+/// the conditions did not hold. `works`: those that were put together.
 pub fn done(
     works: &[Work],
     Answering(parts): Answering,
@@ -230,7 +231,7 @@ fn refused((work, parts): (&Work, Vec<Part>)) -> Done {
     Done::Reply(none)
 }
 
-/// All are watched, or it is told that none is.
+/// The versions of all keys; an error reply if that of one is missing.
 fn watched(keys: &[Bytes], outcomes: impl Iterator<Item = Vec<Outcome>>) -> Done {
     let version = |(key, outcomes): (&Bytes, Vec<Outcome>)| match outcomes.first() {
         Some(Outcome::Version(version)) => Some((key.clone(), *version)),
@@ -249,7 +250,7 @@ fn too_much() -> Done {
 
 fn walked(walk: &Walk, outcomes: Vec<Outcome>) -> Done {
     let Some((keys, next)) = joined(outcomes) else {
-        // A partition's keys would be left out.
+        // The keys of one partition would be left out.
         return too_much();
     };
     let is_wanted = |(key, found): &(Bytes, Found)| {

@@ -1,8 +1,8 @@
-//! What is done to one key.
+//! The actions on one key.
 
 use rota_core::bytes::{Reader, put_bytes, take_bytes, take_list};
 
-/// How long a key lives, in milliseconds.
+/// The life of a key, in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Life {
     /// For ever.
@@ -11,85 +11,85 @@ pub enum Life {
     Keep,
     /// Until this time, as the order has it: milliseconds of the Unix epoch.
     Until(u64),
-    /// So long from when the order has it.
+    /// For this time, from the place of the command in the order.
     For(u64),
 }
 
-/// When something is done.
+/// The condition of an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Only {
-    /// Always.
+    /// In any case.
     Always,
-    /// Where there is no such key.
+    /// If there is no such key.
     New,
-    /// Where there is one.
+    /// If there is the key.
     Old,
 }
 
-/// When a life is changed, beside that there is the key.
+/// The condition for a change of a life, beside that there is the key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OnlyLife {
-    /// Always.
+    /// In any case.
     Always,
-    /// Where it lives for ever.
+    /// If the key lives for ever.
     Ever,
-    /// Where it does not.
+    /// If the key does not live for ever.
     Limited,
-    /// Where it lives longer then.
+    /// If the key lives longer then.
     Longer,
-    /// Where it lives less long then.
+    /// If the key lives less long then.
     Shorter,
 }
 
-/// What is done to one key.
+/// An action on one key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action<'a> {
-    /// Its bytes.
+    /// Reads the bytes.
     Get,
-    /// The length of its bytes.
+    /// Reads the length of the bytes.
     Length,
-    /// Which kind of value it has.
+    /// Reads the kind of the value.
     Kind,
-    /// Whether there is one.
+    /// Reads whether there is the key.
     Exists,
-    /// Until when it lives.
+    /// Reads the rest of the key's life.
     LivesUntil,
-    /// Where in the order it was changed last.
+    /// Reads the place in the order of the last change.
     Version,
-    /// Where in the order this is.
+    /// Reads the place in the order of this state.
     Place,
-    /// Its bytes, and then there is none any more.
+    /// Reads the bytes, and deletes the key.
     Take,
-    /// Bytes.
+    /// Sets the bytes.
     Set {
-        /// These.
+        /// The bytes.
         value: &'a [u8],
-        /// How long it lives then.
+        /// The life of the key then.
         life: Life,
-        /// When.
+        /// The condition.
         only: Only,
-        /// The bytes before are wanted.
+        /// The answer is the bytes from before.
         get: bool,
     },
-    /// Bytes behind those that are there.
+    /// Appends bytes.
     Append(&'a [u8]),
-    /// A number is added to the one that is there.
+    /// Adds a number to the one that is there.
     Add(i64),
-    /// There is none any more.
+    /// Deletes the key.
     Delete,
-    /// Another life.
+    /// Changes the life.
     Lives(Life, OnlyLife),
-    /// Its bytes, and another life.
+    /// Reads the bytes, and changes the life.
     GetAndLives(Life),
-    /// Bytes of some of its fields.
+    /// Reads the bytes of some fields.
     Fields(Vec<&'a [u8]>),
-    /// All of its fields.
+    /// Reads all fields.
     AllFields,
-    /// How many fields.
+    /// Reads the number of fields.
     CountFields,
-    /// Bytes of fields.
+    /// Sets the bytes of fields.
     SetFields(Vec<(&'a [u8], &'a [u8])>),
-    /// Some fields are not there any more.
+    /// Deletes some fields.
     DeleteFields(Vec<&'a [u8]>),
 }
 
@@ -137,7 +137,7 @@ impl OnlyLife {
 }
 
 impl<'a> Action<'a> {
-    /// Whether it changes anything, or might.
+    /// Whether the action changes anything, or might.
     pub const fn writes(&self) -> bool {
         !matches!(
             self,
@@ -154,7 +154,7 @@ impl<'a> Action<'a> {
         )
     }
 
-    /// Whether the key may have more afterwards.
+    /// Whether the key may be larger afterwards.
     pub const fn grows(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! What commands do.
+//! The effects of commands on the state.
 
 use bytes::Bytes;
 use rota_multiring::Place;
@@ -16,7 +16,7 @@ use crate::map::{Map, Partitions};
 type Pair<'a> = (&'a [u8], &'a [u8]);
 
 impl Batch<'_> {
-    /// Which partitions it is of.
+    /// The partitions of a batch.
     pub fn to(&self, map: &Map) -> Partitions {
         let conditions = self.conditions.iter().map(|(key, _)| map.of_key(key));
         let mut to: Partitions = conditions.collect();
@@ -31,7 +31,7 @@ impl Batch<'_> {
                 Operation::Step(step) if let Some(only) = step.only_for() => {
                     to.insert(only);
                 }
-                // They are of all.
+                // These operations are of all partitions.
                 Operation::Range { .. }
                 | Operation::Size(_)
                 | Operation::Clear
@@ -43,18 +43,19 @@ impl Batch<'_> {
 }
 
 fn text(bytes: &[u8]) -> Value {
-    // A part of a message would keep the whole of it.
+    // A part of a message would hold all of it in memory.
     Value::Text(Bytes::copy_from_slice(bytes))
 }
 
-/// A number as text: as it would be written, and not otherwise.
+/// The number that a text is, if it is in its one usual form.
 fn number(text: &[u8]) -> Option<i64> {
     let number: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
     (number.to_string().as_bytes() == text).then_some(number)
 }
 
 impl Store {
-    /// Does what is this partition's, if all conditions hold. `left`: so many bytes the answers of the message may have yet. `to`: all of its partitions.
+    /// Does the operations of this partition, if all conditions hold. `to`: all partitions of the batch. `left`: the
+    /// bytes that answers of the message may still have.
     pub(super) fn run(
         &mut self,
         batch: &Batch<'_>,
@@ -63,7 +64,7 @@ impl Store {
     ) -> Answer {
         let is_alone = to.len() == 1 && to.contains(&self.me);
         if !batch.conditions.is_empty() && to.len() > 1 {
-            // What holds in another partition is not known here.
+            // The state of other partitions is not known here.
             return Answer::Spread;
         }
         if !is_alone && !batch.conditions.iter().all(|(key, _)| self.has(key)) {
@@ -84,7 +85,7 @@ impl Store {
             }
             let outcome = match room.has(self.answer_bytes(operation)) {
                 true => self.operate(operation, place),
-                // Whatever it would change is not changed either.
+                // The operation changes nothing then, either.
                 false => Err(Fault::Answer),
             };
             outcomes.push((at, outcome.unwrap_or_else(Outcome::Fault)));
@@ -158,12 +159,12 @@ impl Store {
                 let fields = self.fields_of(key)?;
                 Ok(self.delete_fields(key, (fields, names), place))
             }
-            // All others are looked at.
+            // All other actions only read.
             _ => Ok(Outcome::Nothing),
         }
     }
 
-    /// Until when something lives; `Err`: its time is over already.
+    /// The end of a life; `Err`: it is over already.
     fn until(&self, life: Life, before: Option<u64>) -> Result<Option<u64>, ()> {
         let until = match life {
             Life::Ever => return Ok(None),
@@ -177,7 +178,7 @@ impl Store {
         }
     }
 
-    /// A key gets a value, and lives on as before or anew.
+    /// Gives a key a value, and a life.
     fn store(&mut self, key: &[u8], (value, bytes): (Value, usize), life: Life, place: Place) {
         let before = match life {
             Life::Keep => self.get(key).and_then(|entry| entry.until),
@@ -249,13 +250,13 @@ impl Store {
         Ok(Outcome::Number(after))
     }
 
-    /// Another life, where there is the key, and `only` allows it.
+    /// Changes the life of a key, if there is the key and `only` allows it.
     fn lives(&mut self, key: &[u8], (life, only): (Life, OnlyLife), place: Place) -> Outcome {
         let Some(entry) = self.get(key).cloned() else {
             return Outcome::Nothing;
         };
         let wanted = self.until(life, entry.until);
-        // Who lives for ever lives longer than all others.
+        // A key that lives for ever lives longer than all others.
         let ever = |until: Option<u64>| until.unwrap_or(u64::MAX);
         let (old, new) = (ever(entry.until), wanted.map_or(0, ever));
         let may = match only {

@@ -1,4 +1,4 @@
-//! What is ordered: conditions, and what is done if all of them hold.
+//! Batches: conditions, and operations that are done if all of them hold.
 
 use rota_core::bytes::{Reader, put_bytes, put_some, take_bytes, take_list, take_some};
 use rota_multiring::Place;
@@ -7,17 +7,17 @@ use super::action::Action;
 use super::step::Step;
 use crate::map::Partition;
 
-/// Most have no more bytes.
+/// The size of most batches, at most.
 const USUAL_BYTES: usize = 1_536;
 
-/// What a range is to show of each key.
+/// The data that a range shows of each key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wanted {
-    /// Nothing else.
+    /// Only the name.
     Names,
-    /// Its kind.
+    /// The kind.
     Kinds,
-    /// What it has.
+    /// The value.
     Values,
 }
 
@@ -25,55 +25,55 @@ impl Wanted {
     const ALL: [Self; 3] = [Self::Names, Self::Kinds, Self::Values];
 }
 
-/// What is done.
+/// An operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Operation<'a> {
-    /// To a key.
+    /// An action on a key.
     Key(&'a [u8], Action<'a>),
-    /// Keys from the first on to before the second, so many at most, with their bytes or without.
+    /// Reads the keys of a range.
     Range {
-        /// From this one on.
+        /// The first key.
         from: &'a [u8],
-        /// To before this one.
+        /// The key behind the last one.
         to: Option<&'a [u8]>,
-        /// So many.
+        /// The number of keys, at most.
         limit: u32,
-        /// What of each.
+        /// The data of each key.
         wanted: Wanted,
-        /// In this partition; `None`: in all.
+        /// The partition; `None`: all.
         of: Option<Partition>,
     },
-    /// How many keys there are in this partition; `None`: in all.
+    /// Reads the number of keys in this partition; `None`: in all.
     Size(Option<Partition>),
-    /// In all partitions: there is no key any more.
+    /// Deletes all keys in all partitions.
     Clear,
     /// A step of a move of slots.
     Step(Step),
 }
 
-/// What has to hold of a key.
+/// A condition on a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Test<'a> {
-    /// It was changed last at this place of the order; `None`: there is none.
+    /// The key was changed last at this place of the order; `None`: there is no such key.
     Version(Option<Place>),
-    /// It has these bytes; `None`: there is none.
+    /// The key has these bytes; `None`: there is no such key.
     Value(Option<&'a [u8]>),
 }
 
-/// Conditions, and what is done if all of them hold: at one place of the order, in all partitions.
+/// Conditions, and operations that are done if all of them hold: at one place of the order, in all partitions.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Batch<'a> {
-    /// The time at whom it came from: milliseconds of the Unix epoch.
+    /// The time at the sender: milliseconds of the Unix epoch.
     pub stamp: u64,
-    /// Which epoch of the map it was sent by to where its keys are.
+    /// The epoch of the map by which it was sent.
     pub epoch: u64,
-    /// What has to hold.
+    /// The conditions.
     pub conditions: Vec<(&'a [u8], Test<'a>)>,
-    /// What is done.
+    /// The operations.
     pub operations: Vec<Operation<'a>>,
 }
 
-/// Partitions have numbers from 1; 0 is none.
+/// The number of a partition, from 1; 0 is none.
 fn put_partition(out: &mut Vec<u8>, of: Option<Partition>) {
     out.extend(of.map_or(0, |of| of.0).to_le_bytes());
 }
@@ -84,7 +84,7 @@ fn take_partition(bytes: &mut Reader<'_>) -> Option<Option<Partition>> {
 }
 
 impl<'a> Operation<'a> {
-    /// Whether it changes anything, or might.
+    /// Whether the operation changes anything, or might.
     pub const fn writes(&self) -> bool {
         match self {
             Self::Key(_, action) => action.writes(),
@@ -175,17 +175,17 @@ impl<'a> Batch<'a> {
         self.operations.is_empty() && self.conditions.is_empty()
     }
 
-    /// Whether it changes anything, or might.
+    /// Whether the batch changes anything, or might.
     pub fn writes(&self) -> bool {
         self.operations.iter().any(Operation::writes)
     }
 
-    /// Whether nothing is done but to look.
+    /// Whether the batch only reads.
     pub fn only_looks(&self) -> bool {
         self.conditions.is_empty() && !self.writes()
     }
 
-    /// The keys that may have more afterwards.
+    /// The keys that may be larger afterwards.
     pub fn growing(&self) -> impl Iterator<Item = &'a [u8]> {
         self.operations
             .iter()
@@ -195,7 +195,7 @@ impl<'a> Batch<'a> {
             })
     }
 
-    /// As bytes.
+    /// The batch as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(USUAL_BYTES);
         out.extend(self.stamp.to_le_bytes());
@@ -212,12 +212,12 @@ impl<'a> Batch<'a> {
         out
     }
 
-    /// The time at which it was asked for, of what [`Self::encode`] has made.
+    /// The time at the sender, of a batch that [`Self::encode`] has written.
     pub fn stamp_of(bytes: &[u8]) -> Option<u64> {
         Reader(bytes).u64()
     }
 
-    /// What [`Self::encode`] has made; `None` for anything else.
+    /// The batch that [`Self::encode`] has written; `None` for anything else.
     pub fn decode(bytes: &'a [u8]) -> Option<Self> {
         let mut bytes = Reader(bytes);
         let (stamp, epoch) = (bytes.u64()?, bytes.u64()?);

@@ -1,4 +1,4 @@
-//! A state as it is kept: a head, and a record of each key.
+//! A state as it is written to a checkpoint: a head, and a record of each key.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use super::step::{Freeze, put_name, take_name};
 use super::value::Entry;
 use crate::map::{Map, Partition};
 
-/// What a state begins with.
+/// The first bytes of a state.
 const MAGIC: &[u8; 8] = b"rotakv03";
-/// An entry of a state has at most so many bytes.
+/// The bytes of an entry of a state, at most.
 const MOST_ENTRY_BYTES: usize = 1 << 30;
 
 /// A partition's keys as they were at a moment.
@@ -77,7 +77,7 @@ fn take_freeze(bytes: &mut Reader<'_>) -> Option<Option<Freeze>> {
     })
 }
 
-/// Without its keys, of which there are so many.
+/// The copied keys of a head: without their entries, and with the number of them.
 fn take_aside(bytes: &mut Reader<'_>) -> Option<Option<(Aside, u64)>> {
     Some(match bytes.flag()? {
         true => {
@@ -92,7 +92,7 @@ fn take_aside(bytes: &mut Reader<'_>) -> Option<Option<(Aside, u64)>> {
     })
 }
 
-/// So many keys, in order.
+/// Reads the records of `count` keys, which have to be in order.
 fn keys_of(state: &mut dyn Read, count: u64, mut take: impl FnMut(Bytes, Entry)) -> io::Result<()> {
     let mut last: Option<Bytes> = None;
     for _ in 0..count {
@@ -108,7 +108,7 @@ fn keys_of(state: &mut dyn Read, count: u64, mut take: impl FnMut(Bytes, Entry))
     Ok(())
 }
 
-/// What a head says: with how many keys were copied from others, and how many it has.
+/// The head of a state: with the number of copied keys, and the number of its own.
 type Head = (FrozenStore, u64, u64);
 
 impl FrozenStore {
@@ -126,7 +126,7 @@ impl FrozenStore {
         }
     }
 
-    /// A partition begins with this.
+    /// The store of a partition that begins with this state.
     pub(super) fn begin(self, me: Partition) -> io::Result<Store> {
         let mut store = Store::new(me, self.map);
         (store.now, store.applied) = (self.now, self.applied);
@@ -194,7 +194,7 @@ fn write_record(out: &mut dyn Write, record: &[u8]) -> io::Result<()> {
     out.write_all(record)
 }
 
-/// Room is made as it comes: a length alone costs nothing.
+/// Reads a record. Room is made for the bytes that come: a length alone costs nothing.
 fn read_record(state: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     state.read_exact(&mut length)?;

@@ -1,4 +1,5 @@
-//! What a partition keeps, and what commands do to it. The same commands in the same order make the same state: time is what commands say it is.
+//! The state of a partition, and its commands. The same commands in the same order make the same state: time is a part
+//! of commands.
 
 mod action;
 mod apply;
@@ -23,21 +24,22 @@ pub use state::{Store, Witness};
 pub use step::{Copied, Freeze, MoveName, Step};
 pub use value::{Entry, Value};
 
-/// A key may have so many bytes.
+/// The bytes of a key, at most.
 pub const MOST_KEY_BYTES: usize = 64 << 10;
-/// A value may have so many bytes, and so may a field with its name.
+/// The bytes of a value, at most, and of a field with its name.
 pub const MOST_VALUE_BYTES: usize = 768 << 10;
-/// All fields of a key may have so many bytes.
+/// The bytes of all fields of a key, at most.
 pub const MOST_FIELDS_BYTES: usize = 64 << 20;
-/// What is ordered at once may have so many bytes, and so many operations.
+/// The bytes of a batch, at most.
 pub const MOST_BATCH_BYTES: usize = 1 << 20;
-/// See above.
+/// The number of operations of a batch, at most.
 pub const MOST_OPERATIONS: usize = 65_536;
-/// A range looks at so many keys at most.
+/// The number of keys that a range looks at, at most.
 pub const MOST_LOOKED: usize = 10_000;
-/// A range is answered with about so many bytes at most.
+/// The bytes of the answer to a range, at most, about.
 pub const MOST_RANGE_BYTES: usize = 512 << 10;
-/// What one message is answered by a partition has about so many bytes at most, beside what each of its batches may have: each replica makes it.
+/// The bytes of a partition's answer to one message, at most, about, beside [`LEAST_ANSWER_BYTES`] for each of its
+/// batches: each replica makes the answer.
 pub const MOST_ANSWER_BYTES: usize = 3 << 20;
-/// A batch may be answered with so much, whatever else is in its message.
+/// The bytes that the answer to a batch may have in any case, whatever else is in its message.
 pub const LEAST_ANSWER_BYTES: usize = 64 << 10;

@@ -1,4 +1,4 @@
-//! What steps of moves do to a partition.
+//! The steps of moves, as a partition applies them.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use crate::map::Map;
 use crate::mutants::{self, Mutant};
 use crate::slots::Slots;
 
-/// A move of which nothing has come for so many milliseconds gives way to another one.
+/// The time without a step, in milliseconds, after which a move gives way to another one.
 const STALE_AFTER: u64 = 2_000;
 
-/// What was copied of a move.
+/// The keys that were copied here for a move.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Aside {
     pub(super) of: MoveName,
-    /// So many times.
+    /// The number of copies.
     pub(super) count: u32,
-    /// When something came last.
+    /// The time of the last copy.
     pub(super) touched: u64,
     pub(super) keys: OrdMap<Bytes, Entry>,
     pub(super) bytes: usize,
@@ -35,13 +35,13 @@ pub(super) struct Aside {
 pub struct Snapshot {
     /// All keys.
     pub keys: OrdMap<Bytes, Entry>,
-    /// Each with its slot.
+    /// The slot of each key.
     pub by_slot: OrdSet<(u16, Bytes)>,
     /// The time, as commands have it.
     pub now: u64,
-    /// Which partition has which slots.
+    /// The partition of each slot.
     pub map: Arc<Map>,
-    /// Which move has slots that nobody writes to.
+    /// The move whose slots are frozen.
     pub frozen: Option<MoveName>,
 }
 
@@ -81,7 +81,7 @@ impl Aside {
 }
 
 impl Store {
-    /// All of it as it is now: in no time, since what changes afterwards is apart.
+    /// A snapshot of the partition. It takes no time: later changes are kept apart.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
             keys: self.keys.clone(),
@@ -99,18 +99,18 @@ impl Store {
             .filter(|_| !mutants::on(Mutant::T10))
     }
 
-    /// The slots that nobody writes to.
+    /// The slots that are frozen.
     pub const fn frozen(&self) -> Option<&Freeze> {
         self.frozen.as_ref()
     }
 
-    /// What was copied to here and is not its own yet: the move, and how many times.
+    /// The move whose keys are copied here and are not the partition's own yet, and the number of copies.
     pub fn aside(&self) -> Option<(MoveName, u32)> {
         self.aside.as_ref().map(|aside| (aside.of, aside.count))
     }
 
-    /// Whether whoever has asked did not know who has these slots now, or nobody writes to them: then nothing is done, and it is to be asked
-    /// again. It is the same in all partitions.
+    /// Whether the sender of a batch does not know the partition of its slots, or the slots are frozen: then nothing is
+    /// done, and the sender has to ask again. All partitions decide the same.
     pub(super) fn is_moving(&self, batch: &Batch<'_>) -> bool {
         let names = batch.conditions.iter().map(|(key, _)| *key);
         let operations = batch.operations.iter().filter_map(Operation::key);
@@ -141,7 +141,7 @@ impl Store {
         }
     }
 
-    /// How many times something was copied; nothing, if it is not the turn of this one.
+    /// Takes in a copy; the number of copies then, or nothing, if it is not the turn of this one.
     fn copy(&mut self, of: MoveName, at: u32, keys: &[(Bytes, Option<Copied>)]) -> Outcome {
         let is_others = |frozen: &Freeze| frozen.of != of;
         if self.frozen.as_ref().is_some_and(is_others) {
@@ -206,7 +206,7 @@ impl Store {
         aside.is_some() || frozen.is_some()
     }
 
-    /// What is frozen is not forgotten: whoever gives it believes that it is here.
+    /// Forgets copied keys, but not after a freeze: the process that gives the slots believes that the keys are here.
     fn forget_aside(&mut self, of: MoveName) -> bool {
         let is_frozen = self.frozen.as_ref().is_some_and(|frozen| frozen.of == of);
         let may = !is_frozen || mutants::on(Mutant::T11);
@@ -235,7 +235,7 @@ const fn done(is_done: bool) -> Outcome {
 }
 
 impl Operation<'_> {
-    /// The key, if it is of one.
+    /// The key of an operation on one.
     const fn key(&self) -> Option<&[u8]> {
         match self {
             Self::Key(key, _) => Some(key),
@@ -243,7 +243,7 @@ impl Operation<'_> {
         }
     }
 
-    /// Whether it changes something in some of these slots, or might.
+    /// Whether the operation changes keys in some of these slots, or might.
     fn writes_to(&self, slots: &Slots) -> bool {
         match self {
             Self::Key(key, action) => Action::writes(action) && slots.has(slot_of(key)),

@@ -1,4 +1,4 @@
-//! What commands are answered.
+//! The answers to commands.
 
 use bytes::Bytes;
 use rota_core::bytes::{Reader, put_bytes, put_some, take_bytes};
@@ -6,22 +6,22 @@ use rota_multiring::Place;
 
 use super::value::Value;
 
-/// Why an operation changed nothing.
+/// The reason why an operation changed nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// The key has another kind of value.
     Kind,
-    /// There is no number, or the one that was given is none.
+    /// The value is no number, or the argument is none.
     NotANumber,
     /// The number would be too large.
     Overflow,
-    /// A value would be larger than one may be.
+    /// A value would be larger than it may be.
     TooLarge,
-    /// The answers to all operations together would be.
+    /// The answers to all operations together would be too large.
     Answer,
 }
 
-/// Which kind of value.
+/// The kind of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Bytes.
@@ -30,65 +30,67 @@ pub enum Kind {
     Fields,
 }
 
-/// What a range shows of a key.
+/// The data that a range shows of a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// That there is one.
+    /// There is the key.
     Name,
-    /// Its kind. Also of a value that is too large to be shown with others.
+    /// The kind. Also of a value that is too large to be shown with others.
     Kind(Kind),
-    /// What it has.
+    /// The value.
     Value(Value),
 }
 
-/// What became of an operation.
+/// The outcome of an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It is done.
+    /// The operation was done.
     Done,
-    /// There is nothing, or nothing was done.
+    /// There is no such key, or nothing was done.
     Nothing,
     /// A number.
     Number(i64),
     /// Bytes.
     Text(Bytes),
-    /// Bytes, where there are some.
+    /// Bytes of each field, if there is the field.
     Texts(Vec<Option<Bytes>>),
     /// Fields with their bytes.
     Pairs(Vec<(Bytes, Bytes)>),
-    /// Keys, with what was wanted of them; and where to go on, if there may be more.
+    /// Keys, with the data that was asked for; and the key to go on with, if there may be more.
     Entries(Vec<(Bytes, Found)>, Option<Bytes>),
     /// A kind; `None`: there is no such key.
     Kind(Option<Kind>),
-    /// Where in the order it was changed last; `None`: there is no such key.
+    /// The place in the order of the last change; `None`: there is no such key.
     Version(Option<Place>),
-    /// It is not done.
+    /// The operation was not done.
     Fault(Fault),
 }
 
-/// What one partition answers.
+/// The answer of one partition to a batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// What became of the operations that are the partition's, each with its place among all of the batch.
+    /// The outcomes of the operations that are the partition's, each with its place among all of the batch.
     Outcomes(Vec<(u32, Outcome)>),
     /// A condition does not hold: nothing was done anywhere.
     Refused,
-    /// It is no batch that this version knows.
+    /// The bytes are no batch that this version knows.
     Unreadable,
-    /// Its conditions are in more than one partition.
+    /// The conditions are in more than one partition.
     Spread,
-    /// Its slots move, or have another partition than whoever asked knew: nothing was done anywhere, and it is to be asked again.
+    /// The slots move, or have another partition than the sender knew: nothing was done anywhere, and the sender has to
+    /// ask again.
     Moving,
-    /// It only reads, and what else is in the message leaves no room for its answer: it is to be asked again.
+    /// The batch only reads, and the rest of the message leaves no room for its answer: the sender has to ask again.
     Later,
 }
 
-/// The answers to a message, and what they stand behind: the last command of several partitions before it, or itself.
+/// The answers to a message, and the last command of several partitions before it, or itself: the answers stand behind
+/// that command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answered {
-    /// Where that stands.
+    /// The place of that command.
     pub behind: Option<Place>,
-    /// What each batch of the message is answered.
+    /// The answer to each batch of the message.
     pub answers: Vec<Answer>,
 }
 
@@ -289,7 +291,7 @@ impl Answer {
 }
 
 impl Answered {
-    /// As bytes.
+    /// The answers as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_version(&mut out, self.behind);
@@ -298,7 +300,7 @@ impl Answered {
         out
     }
 
-    /// What [`Self::encode`] has made; `None` for anything else.
+    /// The answers that [`Self::encode`] has written; `None` for anything else.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut bytes = Reader(bytes);
         let behind = take_version(&mut bytes)?;

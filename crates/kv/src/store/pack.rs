@@ -1,9 +1,9 @@
-//! Batches that are ordered as one message: each is done and answered for itself, one after the other.
+//! Batches that are ordered as one message: each is done and answered by itself, one after the other.
 
 use rota_core::bytes::{Reader, put_bytes, take_bytes};
 use rota_multiring::Place;
 
-/// So many batches are in a message at most.
+/// The number of batches in a message, at most.
 pub const MOST_PACKED: usize = 1_024;
 
 /// Batches, as they were encoded.
@@ -11,7 +11,7 @@ pub const MOST_PACKED: usize = 1_024;
 pub struct Pack<B>(pub Vec<B>);
 
 impl<B: AsRef<[u8]>> Pack<B> {
-    /// As bytes.
+    /// The message.
     pub fn encode(&self) -> Vec<u8> {
         let bytes = self.0.iter().map(|batch| 4 + batch.as_ref().len());
         let mut out = Vec::with_capacity(bytes.sum());
@@ -23,7 +23,7 @@ impl<B: AsRef<[u8]>> Pack<B> {
 }
 
 impl<'a> Pack<&'a [u8]> {
-    /// What [`Self::encode`] has made of one batch at least; `None` for anything else.
+    /// The batches of a message that [`Self::encode`] has written of at least one; `None` for anything else.
     pub fn decode(bytes: &'a [u8]) -> Option<Self> {
         let (mut bytes, mut batches) = (Reader(bytes), Vec::new());
         while !bytes.0.is_empty() {
@@ -34,7 +34,7 @@ impl<'a> Pack<&'a [u8]> {
     }
 }
 
-/// Where a batch of a message stands: no other one stands there. Messages of an instance are far fewer than 2^22.
+/// The place of a batch of a message, which no other batch has. Messages of an instance are far fewer than 2^22.
 pub(super) const fn place_of(message: Place, at: usize) -> Place {
     let index = message.index.saturating_mul(MOST_PACKED as u32);
     Place {

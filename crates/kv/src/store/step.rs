@@ -1,5 +1,6 @@
-//! How slots get from a partition to another one, as commands: what they have is copied, then nobody writes to them for a moment, what has changed
-//! meanwhile is copied, and then they have another partition, for all at one place of the order (`docs/protocols/kv.md`).
+//! The steps of a move of slots, as commands: the keys are copied, then the slots are frozen for a moment, keys that
+//! have changed meanwhile are copied, and then the slots have another partition, for all at one place of the order
+//! (`docs/protocols/kv.md`).
 
 use bytes::Bytes;
 use rota_core::bytes::{Reader, put_bytes, take_list};
@@ -12,54 +13,54 @@ use crate::slots::Slots;
 /// The name of a move: no two have the same.
 pub type MoveName = (u64, u64);
 
-/// What a key has, or a part of its fields.
+/// The copied value of a key, or a part of its fields.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Copied {
-    /// What it has, when it was changed last, and until when it lives.
+    /// The value, the place of its last change, and its end.
     pub entry: Entry,
-    /// The fields are some more of those that were copied before.
+    /// The fields come in addition to those that were copied before.
     pub is_more: bool,
 }
 
-/// Slots that nobody writes to.
+/// Slots that are frozen: no command may write to them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Freeze {
-    /// Of which move.
+    /// The move.
     pub of: MoveName,
-    /// Who has them.
+    /// The partition that has the slots.
     pub from: Partition,
-    /// Who is to have them.
+    /// The partition that is to have the slots.
     pub to: Partition,
-    /// These.
+    /// The slots.
     pub slots: Slots,
 }
 
 /// A step of a move.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// The partition that is to have them keeps these keys aside; `None`: there is no such key any more.
+    /// The partition that is to have the slots keeps these keys aside; `None`: there is no such key any more.
     Copy {
-        /// Of which move.
+        /// The move.
         of: MoveName,
-        /// Whom it is for.
+        /// The partition that is to have the slots.
         to: Partition,
-        /// So many were copied before: all that are, are. 0: the move begins.
+        /// The number of copies before this one, all of which have to be there. 0: the move begins.
         at: u32,
         /// The keys.
         keys: Vec<(Bytes, Option<Copied>)>,
     },
-    /// In all partitions: nobody writes to these slots any more.
+    /// In all partitions: the slots are frozen.
     Freeze(Freeze),
-    /// In all partitions: they have another partition.
+    /// In all partitions: the slots have another partition.
     Give(MoveName),
-    /// The partition that was to have them keeps nothing aside any more: they were not frozen.
+    /// The partition that was to have the slots keeps nothing aside any more: they were not frozen.
     Forget {
-        /// Of which move.
+        /// The move.
         of: MoveName,
-        /// Whom it was for.
+        /// The partition that was to have the slots.
         to: Partition,
     },
-    /// In all partitions: the move has ended, and nothing has moved if it was not given before.
+    /// In all partitions: the move has ended, and nothing has moved if the slots were not given before.
     End(MoveName),
 }
 
@@ -135,7 +136,7 @@ impl Step {
         }
     }
 
-    /// The partition that it is for, if it is not for all.
+    /// The partition of a step that is for one only.
     pub(super) const fn only_for(&self) -> Option<Partition> {
         match self {
             Self::Copy { to, .. } | Self::Forget { to, .. } => Some(*to),

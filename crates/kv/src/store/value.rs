@@ -1,4 +1,4 @@
-//! What keys have.
+//! The values of keys.
 
 use bytes::Bytes;
 use imbl::OrdMap;
@@ -7,12 +7,12 @@ use rota_multiring::Place;
 
 use super::outcome::{Kind, owned};
 
-/// An entry takes about so much beside its bytes.
+/// The memory of an entry beside its bytes, about.
 const ENTRY_BYTES: usize = 192;
-/// So does a field.
+/// The memory of a field beside its bytes, about.
 const FIELD_BYTES: usize = 64;
 
-/// What a key has.
+/// The value of a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Value {
     /// Bytes.
@@ -22,7 +22,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Which kind of value it is.
+    /// The kind of the value.
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Text(_) => Kind::Text,
@@ -30,7 +30,7 @@ impl Value {
         }
     }
 
-    /// The bytes of all of it. Walks over all fields.
+    /// The bytes of the whole value. Walks over all fields.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Text(bytes) => bytes.len(),
@@ -76,26 +76,26 @@ impl Value {
     }
 }
 
-/// What a field takes.
+/// The memory of a field.
 pub(super) const fn field_bytes(field: &Bytes, value: &Bytes) -> usize {
     FIELD_BYTES + field.len() + value.len()
 }
 
-/// A key's value, and what else is known of it.
+/// A key's value, with its version and its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// What it has.
+    /// The value.
     pub value: Value,
-    /// The bytes of that.
+    /// The bytes of the value.
     pub(super) bytes: usize,
-    /// Where in the order it was changed last.
+    /// The place in the order of its last change.
     pub version: Place,
-    /// Until when it lives; `None`: for ever.
+    /// The end of its life; `None`: it lives for ever.
     pub until: Option<u64>,
 }
 
 impl Entry {
-    /// What a key has.
+    /// The entry of a value.
     pub fn new(value: Value, version: Place, until: Option<u64>) -> Self {
         Self {
             bytes: value.bytes(),
@@ -117,7 +117,7 @@ impl Entry {
         Some(Self::new(Value::take(bytes)?, version, until))
     }
 
-    /// The same with some more fields, which it has not yet.
+    /// The entry with more fields, which were not in it yet.
     pub(super) fn with(&self, more: &Self) -> Self {
         match (&self.value, &more.value) {
             (Value::Fields(before), Value::Fields(fields)) => {
@@ -135,12 +135,12 @@ impl Entry {
         }
     }
 
-    /// What it takes with its key.
+    /// The memory of the entry with its key, about.
     pub(crate) const fn takes(&self, key: &Bytes) -> usize {
         ENTRY_BYTES + key.len() + self.bytes
     }
 
-    /// Whether it is there at a time.
+    /// Whether the entry is alive at a time.
     pub(super) fn lives(&self, now: u64) -> bool {
         self.until.is_none_or(|until| until > now)
     }

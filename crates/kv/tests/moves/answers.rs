@@ -1,4 +1,4 @@
-//! What several partitions answer.
+//! The joined answers of several partitions.
 
 use rota_kv::store::{Answer, Outcome};
 

@@ -1,5 +1,5 @@
-//! What is done beside clients, and judged by what the store has in the end and says meanwhile: hashes that are copied in parts, many keys of one slot,
-//! conditions.
+//! Work beside that of clients, judged by the state in the end and by the answers meanwhile: hashes that are copied in
+//! parts, many keys of one slot, conditions.
 
 use rota_core::random::Random;
 use rota_kv::store::{Action, Batch, Life, Only, Operation, Test};

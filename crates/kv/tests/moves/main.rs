@@ -1,4 +1,4 @@
-//! Slots that get from one partition to another while clients go on.
+//! Moves of slots from one partition to another while clients go on.
 
 mod answers;
 mod disturb;

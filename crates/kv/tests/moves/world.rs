@@ -1,6 +1,6 @@
-//! A small world: three partitions with replicas of different speed, whose rings lag behind each other; clients; processes that move slots, are taken
-//! for dead, and die; restarts from states. What was told has to be linearizable, and all that was done has to be the same as if one partition
-//! alone had had all keys.
+//! A small world: three partitions with replicas of different speed, whose rings lag behind each other; clients;
+//! processes that move slots, are taken for dead, and die; restarts from states. The answers have to be linearizable,
+//! and the state has to be the same as if one partition alone had had all keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -1,4 +1,4 @@
-//! When what was answered may be told.
+//! The time at which answers may be told.
 
 use rota_core::contract::NodeId;
 

@@ -1,4 +1,4 @@
-//! Its rules, one by one.
+//! The rules of the outlook, one by one.
 
 use rota_kv::outlook::{Outlook, Signal};
 use rota_kv::{Partition, Partitions};

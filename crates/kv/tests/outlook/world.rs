@@ -1,5 +1,6 @@
-//! A small world: partitions with replicas of different speed, clients, restarts from states. Whatever is told is put into a graph of the partitions'
-//! orders and of real time, which must have no cycle: then one order of everything explains it.
+//! A small world: partitions with replicas of different speed, clients, restarts from states. All answers are put into
+//! a graph of the partitions' orders and of real time, which must have no cycle: then one order of everything explains
+//! them.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Logs whose processes are all on this host.
+//! A configuration with all processes on this host.
 
 use std::path::Path;
 
@@ -7,11 +7,12 @@ use rota_node::{NodeConfig, PaxosConfig, RingsConfig, VoteStorage};
 
 use super::{LogConfig, LogSection, ProcessSection};
 
-/// A process has so many ports beside those of its rings.
+/// The ports of a process beside those of its rings.
 const PORTS: u16 = 4;
 
 impl LogConfig {
-    /// So many rings that so many processes are on, from this port on; see [`Self::ports`]. Everything that is kept is below the directory.
+    /// Processes that are all on the same number of rings, from this port on; see [`Self::ports`]. All files are below
+    /// the directory.
     pub fn loopback(
         (rings, processes): (u16, u16),
         base_port: u16,
@@ -60,15 +61,15 @@ impl LogConfig {
         }
     }
 
-    /// So many ports [`Self::loopback`] takes, from the first on.
+    /// The number of ports that [`Self::loopback`] takes, from the first on.
     pub const fn ports((rings, processes): (u16, u16)) -> u16 {
         offset(processes, rings) + PORTS * processes
     }
 
-    /// As a file.
+    /// The configuration as a file.
     ///
     /// # Errors
-    /// There is no such file for it.
+    /// The configuration cannot be written as TOML.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         let mut table = toml::Table::try_from(&self.rings.common)?;
         table.insert("engine".to_owned(), "multi-ring".into());
@@ -78,7 +79,7 @@ impl LogConfig {
     }
 }
 
-/// The ports of a ring are so far behind those of the first one.
+/// The distance of a ring's ports from those of the first one.
 const fn offset(nodes: u16, ring: u16) -> u16 {
     (2 * nodes + 1) * ring
 }

@@ -1,4 +1,4 @@
-//! What commands do.
+//! The effects of commands on the logs.
 
 use bytes::Bytes;
 use rota_multiring::Place;
@@ -12,35 +12,35 @@ use super::{MOST_ENTRY_BYTES, MOST_LOGS, MOST_NAME_BYTES, Position};
 use crate::mutants::{self, Mutant};
 use crate::store::record::{Run, RunBuilder};
 
-/// What is to be done with entries: by the log's number.
+/// An effect on the entries of a log, which is named by its number.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// These are new.
+    /// New entries.
     Append(Run),
-    /// What is before this position goes.
+    /// Entries before this position go.
     Trim(u64, Position),
-    /// All goes.
+    /// All entries go.
     Delete(u64),
 }
 
-/// What has become of a message.
+/// The result of a message.
 #[derive(Debug, Default)]
 pub struct Applied {
-    /// What it is answered: of each batch that was packed into it.
+    /// The answers to all batches that were packed into it.
     pub answers: Vec<u8>,
-    /// What is to be done, in this order.
+    /// The effects on entries, in this order.
     pub effects: Vec<Effect>,
     /// The logs that have changed, by their names.
     pub changed: Vec<Bytes>,
 }
 
-/// So many entries of a message have places of their own: a message is no longer than that.
+/// The number of entries of a message that have places of their own: no message has more entries.
 const MOST_IN_MESSAGE: u32 = 1 << 16;
 
-/// What becomes of a message as it is applied.
+/// The result of a message while it is applied.
 struct Applying {
     place: Place,
-    /// Entries so far.
+    /// The number of entries until now.
     count: u32,
     applied: Applied,
     /// New entries of one log.
@@ -49,7 +49,7 @@ struct Applying {
 }
 
 impl Applying {
-    /// Where the next entry stands in the order of everything.
+    /// The place of the next entry in the order of all logs.
     fn next_place(&mut self) -> Place {
         let at = self.count.min(MOST_IN_MESSAGE - 1);
         self.count += 1;
@@ -82,13 +82,13 @@ impl Applying {
         self.applied.effects.push(effect);
     }
 
-    /// How much there is, for [`Self::back_to`]. Nothing may be half finished.
+    /// The state of the result, for [`Self::back_to`]. No run may be half built.
     const fn mark(&self) -> (u32, usize, usize) {
         let applied = &self.applied;
         (self.count, applied.effects.len(), applied.changed.len())
     }
 
-    /// What came since is not done.
+    /// Takes back the part of the result since a mark.
     fn back_to(&mut self, (count, effects, changed): (u32, usize, usize)) {
         self.building = None;
         self.count = count;
@@ -104,7 +104,7 @@ impl Applying {
     }
 }
 
-/// An entry as clients of Redis' streams are told it: its id, and its fields, which are encoded already.
+/// Encodes an entry in the form for clients of Redis' streams: its id, and its fields, which are encoded already.
 pub fn encode_entry(position: Position, fields: &[u8], out: &mut Vec<u8>) {
     let id = format!("{position}-0");
     out.clear();
@@ -113,7 +113,7 @@ pub fn encode_entry(position: Position, fields: &[u8], out: &mut Vec<u8>) {
 }
 
 impl Logs {
-    /// What a message does that was ordered at this place: batches, each by itself. `None`: it is none.
+    /// Applies a message that was ordered at this place: batches, each by itself. `None`: the bytes are no message.
     pub fn apply(&mut self, place: Place, message: &[u8]) -> Option<Applied> {
         let batches = Pack::decode(message)?;
         let mut applying = Applying {
@@ -148,7 +148,7 @@ impl Logs {
         Answer::Outcomes(outcomes.collect())
     }
 
-    /// All of it is done, or nothing: a copy of what was before takes no time.
+    /// Does all operations of a batch, or none: a copy of the logs takes no time.
     fn atomic(&mut self, batch: &Batch<'_>, applying: &mut Applying) -> Answer {
         applying.finish();
         let before = (self.clone(), applying.mark());
@@ -231,7 +231,7 @@ impl Logs {
             if !append.makes {
                 return Ok(Outcome::Nothing);
             }
-            // A log that gets nothing is not made.
+            // A log that gets no entry is not made.
             if append.expected.is_some_and(|wanted| wanted != 1) {
                 return Err(Fault::Expected(1));
             }
@@ -273,7 +273,7 @@ impl Logs {
     }
 }
 
-/// So many entries went.
+/// Trims a log; the number of entries that went.
 fn trim(log: &mut Log, keep: Option<Keep>, applying: &mut Applying) -> u64 {
     let Some(keep) = keep else { return 0 };
     let first = log.first_then(keep);

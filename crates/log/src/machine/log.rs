@@ -6,38 +6,38 @@ use rota_multiring::Place;
 use super::Position;
 use super::producers::Producers;
 
-/// How much a log keeps. The oldest entries go first; the last one stays in any case.
+/// The limits of a log. The oldest entries go first.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Limits {
-    /// So many entries.
+    /// The number of entries.
     pub entries: Option<u64>,
-    /// So many bytes, about: what is above goes in parts.
+    /// The bytes, about: more go in parts.
     pub bytes: Option<u64>,
-    /// What is no older than so many milliseconds.
+    /// The age of entries, in milliseconds, at most.
     pub millis: Option<u64>,
 }
 
-/// See the module's page.
+/// A log, without its entries.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Log {
-    /// Its number: of all logs that there ever were it is the only one that has it.
+    /// The number of the log, which no other log ever had.
     pub id: u64,
     /// The first entry that is kept; `next` where there is none.
     pub first: Position,
-    /// The one that the next entry gets.
+    /// The position that the next entry gets.
     pub next: Position,
-    /// Nothing is appended any more.
+    /// No entry is appended any more.
     pub is_sealed: bool,
-    /// What it keeps.
+    /// The limits.
     pub limits: Limits,
-    /// Where the last change of it stands in the order of everything.
+    /// The place of its last change in the order of all logs.
     pub changed: Option<Place>,
-    /// Who has appended what of late.
+    /// The newest names of appends, by producer.
     pub(super) producers: Producers,
 }
 
 impl Log {
-    /// An empty one.
+    /// An empty log.
     pub(super) fn new(id: u64, limits: Limits) -> Self {
         Self {
             id,
@@ -50,17 +50,17 @@ impl Log {
         }
     }
 
-    /// So many entries are kept.
+    /// The number of entries that are kept.
     pub const fn len(&self) -> u64 {
         self.next - self.first
     }
 
-    /// None is kept.
+    /// Whether no entry is kept.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The first one that is kept then.
+    /// The first entry that is kept under a rule.
     pub(super) fn first_then(&self, keep: super::Keep) -> Position {
         let wanted = match keep {
             super::Keep::Last(count) => self.next.saturating_sub(count),

@@ -1,4 +1,5 @@
-//! What a service's logs are, and what commands do to them: without I/O. Every replica that applies the same commands has the same logs.
+//! The logs of a service and their commands: a state machine without I/O. Replicas that apply the same commands have
+//! the same logs.
 
 mod apply;
 mod log;
@@ -16,15 +17,15 @@ pub use state::Logs;
 /// A position in a log: dense, from 1.
 pub type Position = u64;
 
-/// An entry has so many bytes at most.
+/// The bytes of an entry, at most.
 pub const MOST_ENTRY_BYTES: usize = 768 << 10;
-/// What is ordered at once has so many bytes at most: all of it is one message.
+/// The bytes of a batch, at most: all of it is in one message.
 pub const MOST_BATCH_BYTES: usize = 1 << 20;
-/// And so many entries and operations.
+/// The number of entries and operations of a batch, at most.
 pub const MOST_OPERATIONS: usize = 4_096;
-/// So many batches are in a message at most.
+/// The number of batches in a message, at most.
 pub const MOST_PACKED: usize = 1_024;
-/// A log's name has so many bytes at most.
+/// The bytes of a log's name, at most.
 pub const MOST_NAME_BYTES: usize = 1_024;
-/// So many logs are there at most.
+/// The number of logs, at most.
 pub const MOST_LOGS: usize = 1 << 20;

@@ -1,16 +1,16 @@
-//! What is ordered.
+//! The operations that are ordered.
 
 use rota_core::bytes::{Reader, put_bytes, put_some, take_bytes, take_list, take_some};
 
 use super::log::Limits;
 use super::{MOST_PACKED, Position};
 
-/// What a log keeps.
+/// A rule for the entries that a log keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
-    /// The last so many entries.
+    /// This number of entries, the last ones.
     Last(u64),
-    /// What is at this position and behind it.
+    /// The entry at this position, and all behind it.
     From(Position),
 }
 
@@ -19,41 +19,42 @@ pub enum Keep {
 pub struct Append<'a> {
     /// The log's name.
     pub log: &'a [u8],
-    /// It is made where it is not there.
+    /// The log is made if there is none.
     pub makes: bool,
     /// The first entry has to get this position.
     pub expected: Option<Position>,
-    /// Who appends, and how it calls this: the same again is not appended again.
+    /// The producer, and its name for this append: an append with a known name is not done again.
     pub producer: Option<(&'a [u8], &'a [u8])>,
-    /// What the log keeps then.
+    /// The rule for the entries that the log keeps then.
     pub keep: Option<Keep>,
     /// The entries, as they are kept and told.
     pub entries: Vec<&'a [u8]>,
 }
 
-/// What is done to one log.
+/// An operation on one log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Operation<'a> {
-    /// Entries are appended.
+    /// Appends entries.
     Append(Append<'a>),
-    /// The log is there then, with these limits. `true`: only if it was not there before.
+    /// Makes the log, or changes its limits. `true`: only makes it.
     Make(&'a [u8], Limits, bool),
-    /// Old entries go; if a number is given, only if that is still the log's: the name may be of another one by now.
+    /// Removes old entries; if a number is given, only if the log still has it: the name may be that of another one by
+    /// now.
     Trim(&'a [u8], Keep, Option<u64>),
-    /// Nothing is appended any more.
+    /// Seals the log: no entry is appended any more.
     Seal(&'a [u8]),
-    /// It is not there any more.
+    /// Deletes the log.
     Delete(&'a [u8]),
 }
 
-/// What is done at one place of the order, one behind the other.
+/// Operations that are done at one place of the order, one behind the other.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Batch<'a> {
-    /// When it was asked for, in milliseconds since 1970, by the clock of who gave it.
+    /// The time at the sender, in milliseconds since 1970.
     pub stamp: u64,
-    /// All of it is done, or nothing.
+    /// Either all operations are done, or none.
     pub is_atomic: bool,
-    /// What.
+    /// The operations.
     pub operations: Vec<Operation<'a>>,
 }
 
@@ -190,7 +191,7 @@ impl<'a> Operation<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// As it is ordered.
+    /// The batch in the form in which it is ordered.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend(self.stamp.to_le_bytes());
@@ -202,7 +203,7 @@ impl<'a> Batch<'a> {
         out
     }
 
-    /// What was ordered. `None`: it is of a version that this one does not know.
+    /// The batch that was ordered. `None`: it is of a version that this one does not know.
     pub fn decode(bytes: &'a [u8]) -> Option<Self> {
         let mut bytes = Reader(bytes);
         let batch = Self {
@@ -219,7 +220,7 @@ impl<'a> Batch<'a> {
 pub struct Pack<T>(pub Vec<T>);
 
 impl<T: AsRef<[u8]>> Pack<T> {
-    /// As it is ordered.
+    /// The message in the form in which it is ordered.
     pub fn encode(&self) -> Vec<u8> {
         let length: usize = self.0.iter().map(|batch| 4 + batch.as_ref().len()).sum();
         let mut out = Vec::with_capacity(length);
@@ -231,7 +232,7 @@ impl<T: AsRef<[u8]>> Pack<T> {
 }
 
 impl<'a> Pack<&'a [u8]> {
-    /// What was ordered. `None`: it is none.
+    /// The batches of a message. `None`: the bytes are no message.
     pub fn decode(bytes: &'a [u8]) -> Option<Self> {
         let (mut bytes, mut batches) = (Reader(bytes), Vec::new());
         while !bytes.0.is_empty() {

@@ -1,49 +1,49 @@
-//! What becomes of what was ordered.
+//! The outcomes of operations.
 
 use rota_core::bytes::{Reader, take_list};
 
 use super::Position;
 
-/// Why an operation was not done.
+/// The reason why an operation was not done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// The log is sealed.
     Sealed,
-    /// The next position is another one: this.
+    /// The next position is this one, and not the expected one.
     Expected(Position),
     /// There are too many logs.
     TooMany,
     /// An entry, or a name, is too large.
     TooLarge,
-    /// The producer has appended by later names since, and it is not known any more whether by this one.
+    /// The producer has used later names since, and it is not known any more whether it has used this one.
     Forgotten,
 }
 
-/// What became of an operation.
+/// The outcome of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// Entries were appended: the first one is there.
+    /// The entries were appended, the first one at this position.
     Appended(Position),
-    /// They had been appended before, there.
+    /// The entries had been appended before, the first one at this position.
     Again(Position),
-    /// So many entries went.
+    /// The number of entries that went.
     Gone(u64),
-    /// It was done.
+    /// The operation was done.
     Done,
-    /// There was nothing to do: the log is not there, or is there already.
+    /// There was nothing to do: there is no such log, or there is one already.
     Nothing,
-    /// It was not done.
+    /// The operation was not done.
     Fault(Fault),
 }
 
-/// What a batch is answered.
+/// The answer to a batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// What became of each operation.
+    /// The outcome of each operation.
     Outcomes(Vec<Outcome>),
-    /// Nothing was done, since this one of its operations cannot be.
+    /// No operation was done, since this one cannot be.
     Refused(u32, Fault),
-    /// It cannot be read: who gave it has another version.
+    /// The batch cannot be read: the sender has another version.
     Unreadable,
 }
 
@@ -102,7 +102,7 @@ impl Outcome {
 }
 
 impl Answer {
-    /// Writes it behind others.
+    /// Writes the answer behind others.
     pub fn put(&self, out: &mut Vec<u8>) {
         match self {
             Self::Outcomes(outcomes) => {
@@ -119,7 +119,7 @@ impl Answer {
         }
     }
 
-    /// The next one. `None` where there is none.
+    /// Reads the next answer. `None` where there is none.
     pub fn take(bytes: &mut Reader<'_>) -> Option<Self> {
         Some(match bytes.byte()? {
             0 => Self::Outcomes(take_list(bytes, Outcome::take)?),
@@ -132,7 +132,7 @@ impl Answer {
         })
     }
 
-    /// All that a message was answered.
+    /// Reads all answers to a message.
     pub fn all(bytes: &[u8]) -> Option<Vec<Self>> {
         let (mut bytes, mut all) = (Reader(bytes), Vec::new());
         while !bytes.0.is_empty() {

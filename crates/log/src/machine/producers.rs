@@ -1,7 +1,7 @@
-//! Who has appended what to a log of late: so that what is asked for again is not appended again.
+//! The newest names of appends to a log, by producer, so that an append that comes again is not done again.
 //!
-//! Names that are numbers are safe however long ago they were used, as long as a producer counts upwards: of those that are forgotten the greatest is
-//! known, and what is not greater is refused.
+//! Names that are numbers are safe however old they are, as long as a producer counts upwards: the greatest number
+//! among the forgotten names is known, and a name that is not greater is refused.
 
 use bytes::Bytes;
 use imbl::{OrdMap, Vector};
@@ -10,47 +10,48 @@ use rota_core::bytes::{Reader, put_bytes, take_bytes, take_list};
 use super::Position;
 use crate::mutants::{self, Mutant};
 
-/// So many names are known of each producer: those that were used last.
+/// The number of names that are known of each producer: the newest ones.
 pub(super) const MOST_NAMES: usize = 1_024;
-/// So many producers are known of a log, and so many names of all of them: a producer that was used long ago is forgotten for others.
+/// The number of producers that are known of a log, and of names of all of them: the producer that was used longest ago
+/// is forgotten first.
 pub(super) const MOST_PRODUCERS: usize = 1_024;
 const MOST_ALL: u64 = 131_072;
-/// The name of a producer, or of what it has appended, has so many bytes at most.
+/// The bytes of a producer's name, and of the name of an append, at most.
 pub(super) const MOST_BYTES: usize = 128;
 
-/// What is known of a name.
+/// The knowledge about a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Known {
-    /// It was not used.
+    /// The name was not used.
     Nothing,
-    /// What was appended by it begins there.
+    /// The name was used for entries that begin at this position.
     At(Position),
-    /// It may have been used.
+    /// The name may have been used.
     Forgotten,
 }
 
 #[derive(Clone, PartialEq, Default, Debug)]
 struct Producer {
-    /// When it was used last.
+    /// The number of its last use, among all uses.
     used: u64,
     /// The greatest number among the names that are forgotten.
     forgotten: Option<u64>,
-    /// What it has appended: its names, the oldest first, and where that is.
+    /// The names of its appends, the oldest first, and the positions.
     names: Vector<(Bytes, Position)>,
 }
 
-/// See the module's page. A copy takes no time.
+/// The producers of a log. A copy takes no time.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(super) struct Producers {
     of: OrdMap<Bytes, Producer>,
-    /// The one that was used longest ago first.
+    /// The producers by their last use, the oldest first.
     by_use: OrdMap<u64, Bytes>,
     uses: u64,
-    /// Names of all of them.
+    /// The number of names of all producers.
     names: u64,
 }
 
-/// A name that is a number, as it would be written.
+/// The number of a name that is one, in its one usual form.
 fn number(name: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(name).ok()?;
     let number: u64 = text.parse().ok()?;
@@ -62,7 +63,7 @@ impl Producers {
         let Some(of) = self.of.get(producer) else {
             return Known::Nothing;
         };
-        // Whoever asks again asks for what it has asked for last.
+        // A producer that asks again most likely asks for its newest names.
         let found = of.names.iter().rev().find(|(known, _)| known == name);
         match (found, number(name), of.forgotten) {
             (Some((_, at)), ..) => Known::At(*at),
@@ -71,7 +72,7 @@ impl Producers {
         }
     }
 
-    /// It is appended there.
+    /// Notes a name whose entries begin at this position.
     pub(super) fn note(&mut self, (producer, name): (&[u8], &[u8]), at: Position) {
         self.uses += 1;
         let key = Bytes::copy_from_slice(producer);
@@ -91,7 +92,7 @@ impl Producers {
         self.forget();
     }
 
-    /// There is room for those that were used last.
+    /// Forgets the producers that were used longest ago, if there are too many.
     fn forget(&mut self) {
         while self.of.len() > 1 && (self.of.len() > MOST_PRODUCERS || self.names > MOST_ALL) {
             let (Some((_, oldest)), rest) = self.by_use.without_min_with_key() else {

@@ -7,63 +7,63 @@ use rota_multiring::Place;
 
 use super::log::Log;
 
-/// See the module's page. A copy takes no time.
+/// All logs of a service, without their entries. A copy takes no time.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Logs {
     pub(super) of: OrdMap<Bytes, Log>,
     /// The number of the log that was made last.
     pub(super) last_id: u64,
-    /// The time, in milliseconds since 1970: that of the latest command, and never less than it was.
+    /// The time, in milliseconds since 1970: the latest of all commands.
     pub(super) stamp: u64,
-    /// Where the last command stands.
+    /// The place of the last command.
     pub(super) last: Option<Place>,
 }
 
-/// Which form a state is written in.
+/// The version of the form in which a state is written.
 const VERSION: u16 = 1;
 
 impl Logs {
-    /// The one with this name.
+    /// The log with this name.
     pub fn get(&self, name: &[u8]) -> Option<&Log> {
         self.of.get(name)
     }
 
-    /// All of them with their names, in the order of names.
+    /// All logs with their names, in the order of names.
     pub fn iter(&self) -> impl Iterator<Item = (&Bytes, &Log)> {
         self.of.iter()
     }
 
-    /// From this name on.
+    /// The logs from this name on.
     pub fn from(&self, name: &Bytes) -> impl Iterator<Item = (&Bytes, &Log)> {
         self.of.range(name.clone()..)
     }
 
-    /// How many there are.
+    /// The number of logs.
     pub fn len(&self) -> usize {
         self.of.len()
     }
 
-    /// There is none.
+    /// Whether there is no log.
     pub fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
 
-    /// There was a log with this number, and it is not there any more.
+    /// Whether there was a log with this number that is not there any more.
     pub fn is_gone(&self, id: u64) -> bool {
         (1..=self.last_id).contains(&id) && self.of.values().all(|log| log.id != id)
     }
 
-    /// The time as it is in the logs, in milliseconds since 1970.
+    /// The time of the logs, in milliseconds since 1970.
     pub const fn stamp(&self) -> u64 {
         self.stamp
     }
 
-    /// Where the last command stands.
+    /// The place of the last command.
     pub const fn last(&self) -> Option<Place> {
         self.last
     }
 
-    /// All of it, but for the entries.
+    /// Writes all logs, without their entries.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend(VERSION.to_le_bytes());
         for number in [self.last_id, self.stamp] {
@@ -80,7 +80,7 @@ impl Logs {
         }
     }
 
-    /// What was written. `None`: this is none.
+    /// Reads the logs that were written. `None`: the bytes are no logs.
     pub fn decode(bytes: &mut Reader<'_>) -> Option<Self> {
         if bytes.u16()? != VERSION {
             return None;

@@ -1,4 +1,4 @@
-//! What is told of logs, beside their entries.
+//! Replies about logs, beside those with their entries.
 
 use std::io;
 
@@ -30,7 +30,7 @@ fn limit(limit: Option<u64>) -> Reply {
 }
 
 impl Client<'_> {
-    /// What is asked of logs as they are now.
+    /// Answers a command about logs as they are now.
     pub(super) async fn answer(&mut self, read: &Read) -> io::Result<()> {
         let head = |log: &Bytes| self.server.head(log);
         let reply = match read {
@@ -86,14 +86,14 @@ impl Client<'_> {
         ])
     }
 
-    /// An entry as it is told, if it is there.
+    /// An entry in the form for clients, if it is there.
     async fn entry(&self, log: u64, at: Position) -> Result<Vec<u8>, ReadFailed> {
         let run = self.server.entries(log, (at, at + 1)).await?;
         let payload = run.iter().next().map(|record| record.payload.to_vec());
         payload.ok_or(ReadFailed::Nowhere)
     }
 
-    /// `XINFO STREAM`. What is in it is what clients know.
+    /// Answers `XINFO STREAM`, with the fields that clients know.
     async fn stream(&mut self, head: &Log, full: Option<u64>) -> io::Result<()> {
         let count = if full.is_some() { 9 } else { 10 };
         let version = self.connection.who.version();
@@ -105,7 +105,7 @@ impl Client<'_> {
             ("radix-tree-keys", number(head.len().min(1))),
             ("radix-tree-nodes", number(1 + head.len().min(1))),
             ("last-generated-id", last),
-            // What was trimmed was not deleted, in their words.
+            // Trimmed entries were not deleted, in Redis' words.
             ("max-deleted-entry-id", Reply::from(id_of(0))),
             ("entries-added", number(head.next - 1)),
             ("recorded-first-entry-id", first),

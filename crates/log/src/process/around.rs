@@ -1,4 +1,4 @@
-//! What is around the replica of a process: readers that wait, and the other processes.
+//! The surroundings of the replica of a process: readers that wait, and the other processes.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -19,21 +19,22 @@ use crate::store::Store;
 /// The machine of a process.
 pub(super) type LogMachine = Replicated<FileDir>;
 
-/// See the module's page.
+/// The surroundings of a replica.
 pub(super) struct Neighbours {
     pub(super) waiters: Waiters,
     pub(super) source: Arc<Source>,
     pub(super) told: Told,
 }
 
-/// States that this process has told that it has: the number of its own store, of stores that it has lost, and digests of what others had.
+/// States of which this process has told that it has them: the number of its own store, those of stores that it has
+/// lost, and digests of states of others.
 pub(super) struct Told {
     path: PathBuf,
     of: Mutex<BTreeSet<u64>>,
 }
 
 impl Told {
-    /// What is in a file.
+    /// The states in a file.
     pub(super) fn open(path: PathBuf) -> io::Result<Self> {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
@@ -49,7 +50,7 @@ impl Told {
         })
     }
 
-    /// One more. It is on the disk then.
+    /// Adds a state. It is on the disk then.
     pub(super) fn add(&self, state: u64) -> io::Result<()> {
         let mut of = lock(&self.of);
         if of.contains(&state) {

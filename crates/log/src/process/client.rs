@@ -1,4 +1,4 @@
-//! One client: what it has sent is done in its order, and what changes logs together.
+//! One client: its commands are done in their order, and those that change logs are ordered together.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,11 +14,11 @@ use super::way::OrderError;
 use crate::machine::{Answer, Batch, MOST_ENTRY_BYTES, MOST_OPERATIONS, Outcome};
 use crate::redis::{Change, Connection, Step, Task};
 
-/// So much is ordered together, if it is not one command that is larger.
+/// The bytes that are ordered together, at most, unless it is one command that is larger.
 const BATCH_BYTES: usize = 32 << 10;
-/// So many commands are.
+/// The number of commands that are ordered together, at most.
 const BATCH_COMMANDS: usize = 512;
-/// Replies leave when they are so many bytes, though more are to come.
+/// The bytes of replies at which these leave, though more are to come.
 pub(super) const REPLY_BYTES: usize = 256 << 10;
 
 fn limits() -> Limits {
@@ -33,13 +33,13 @@ pub(super) struct Client<'a> {
     pub(super) server: &'a Server,
     pub(super) wire: Wire,
     pub(super) connection: Connection,
-    /// To be ordered.
+    /// The changes that are to be ordered.
     changes: Vec<Change>,
     bytes: usize,
     operations: usize,
 }
 
-/// Until it goes.
+/// Serves a client until it goes.
 pub(super) async fn serve(
     server: Arc<Server>,
     (stream, who): (Stream, SocketAddr),
@@ -67,7 +67,7 @@ pub(super) async fn serve(
 }
 
 impl Client<'_> {
-    /// All that has come. `false`: the connection ends.
+    /// Takes all requests that have come. `false`: the connection ends.
     async fn take_all(&mut self) -> io::Result<bool> {
         loop {
             let counted = &self.server.guests.counted;
@@ -94,20 +94,20 @@ impl Client<'_> {
                 return Ok(false);
             }
             if had_logged_in && !self.connection.who.has_logged_in() {
-                // It has to say again who it is.
+                // The client has to prove again who it is.
                 self.wire.log_in(false);
             }
             self.make_room().await?;
         }
     }
 
-    /// `false`: the connection ends.
+    /// Does a step. `false`: the connection ends.
     async fn step(&mut self, step: Step) -> io::Result<bool> {
         if let Step::Change(change) = step {
             self.order(change).await?;
             return Ok(true);
         }
-        // Replies have the order of what was asked for.
+        // Replies have the order of the commands.
         self.flush().await?;
         match step {
             Step::Change(_) => {}
@@ -130,7 +130,7 @@ impl Client<'_> {
         Ok(true)
     }
 
-    /// What is told to who has said who it is.
+    /// The reply to a client that claims to be a user.
     fn log_in(&mut self, login: (&[u8], &[u8]), welcome: Reply) -> Reply {
         let guests = &self.server.guests;
         let turn_away = |what| guests.turn_away(self.wire.who(), &what);
@@ -144,7 +144,7 @@ impl Client<'_> {
         reply.write(self.connection.who.version(), &mut self.wire.out);
     }
 
-    /// Much that is to be told leaves before there is more.
+    /// Sends replies, if there are many, before there are more.
     pub(super) async fn make_room(&mut self) -> io::Result<()> {
         match self.wire.out.len() >= REPLY_BYTES {
             true => self.write().await,
@@ -171,7 +171,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Has ordered what is to be ordered, and answers that.
+    /// Has the waiting changes ordered, and answers them.
     async fn flush(&mut self) -> io::Result<()> {
         if self.changes.is_empty() {
             return Ok(());
@@ -217,7 +217,7 @@ impl Client<'_> {
         said
     }
 
-    /// All of it is done, or nothing.
+    /// Has a transaction ordered: all of it is done, or nothing.
     async fn transaction(&mut self, tasks: Vec<Task>) {
         let changes: Vec<&Change> = tasks.iter().filter_map(change_of).collect();
         let outcomes = match changes.is_empty() {
@@ -252,7 +252,7 @@ fn change_of(task: &Task) -> Option<&Change> {
     }
 }
 
-/// Each change with what became of its operations.
+/// Each change with the outcomes of its operations.
 fn dealt<'a>(
     changes: &'a [Change],
     mut outcomes: &'a [Outcome],
@@ -264,7 +264,7 @@ fn dealt<'a>(
     })
 }
 
-/// Nothing was done, since this operation cannot be.
+/// The reply to a transaction of which nothing was done, since this operation cannot be.
 fn refused(changes: &[&Change], which: u32, fault: crate::machine::Fault) -> Reply {
     let mut operations = 0;
     let mut all = changes.iter().enumerate();

@@ -1,4 +1,4 @@
-//! Where the other processes get entries that they do not have.
+//! The listener from which the other processes get entries that they do not have.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,16 +15,16 @@ use crate::machine::Position;
 use crate::replicated::View;
 use crate::store::{ReadError, Store};
 
-/// So many connections at most.
+/// The number of connections, at most.
 const MOST_GUESTS: usize = 64;
-/// Whoever asks for nothing for so long has to come again.
+/// The time without a question after which a connection ends.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is served.
+/// The parts that serve the other processes.
 pub(super) struct Room {
     pub(super) own: (Process, u32),
     pub(super) keys: Option<KeyRing>,
-    /// Who may come.
+    /// The nodes that may connect.
     pub(super) others: BTreeSet<NodeId>,
     pub(super) store: Arc<Store<FileDir>>,
     /// The rings of this process.
@@ -33,7 +33,7 @@ pub(super) struct Room {
     pub(super) view: View,
 }
 
-/// Serves the others at an address, until what is returned is dropped.
+/// Serves the other processes at an address, until the returned value is dropped.
 pub(super) fn open(address: SocketAddr, room: Room) -> io::Result<Landing> {
     let of = ("rota-log-guest", MOST_GUESTS);
     Landing::open(address, of, move |stream| room.serve(stream))
@@ -58,7 +58,7 @@ impl Room {
         match self.store.read(ask.log, ask.from, ask.to, most) {
             Ok(run) => Told::Run(run.into_bytes()),
             Err(ReadError::Trimmed { first }) => Told::Trimmed(first),
-            // What was deleted is forgotten by the store after some states.
+            // The store forgets deleted logs after some states.
             Err(_) if self.view.look(|logs| logs.is_gone(ask.log)) => Told::Trimmed(Position::MAX),
             Err(_) => Told::Nothing,
         }

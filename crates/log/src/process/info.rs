@@ -17,7 +17,7 @@ const SECTIONS: [&str; 6] = [
     "rota",
 ];
 
-/// These sections, or all.
+/// The text of these sections, or all.
 pub(super) fn info(server: &Server, wanted: &[Bytes]) -> String {
     let is = |section: &str| {
         let like = |word: &Bytes| {

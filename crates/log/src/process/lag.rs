@@ -1,35 +1,36 @@
-//! How late the thread of the clients is: when many readers are told of everything, they are told of more at once, so that writers have their turn.
+//! The lag of the thread of the clients: with many readers of everything, readers wait for more at once, so that
+//! writers have their turn.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// How often it is looked.
+/// The time between two measurements.
 const LOOK: Duration = Duration::from_millis(5);
-/// Less is no lateness: timers are that coarse.
+/// The lateness below which a timer counts as in time: timers are that coarse.
 const NOISE: Duration = Duration::from_millis(2);
-/// Readers wait no longer.
+/// The longest pause of a reader.
 const MOST: Duration = Duration::from_millis(50);
 
-/// See the module's page.
+/// The lag of a thread, in microseconds.
 #[derive(Debug, Default)]
 pub(super) struct Lag(AtomicU64);
 
 impl Lag {
-    /// Looks, for ever, in the thread of the clients.
+    /// Measures the lag, for ever, in the thread of the clients.
     pub(super) async fn watch(&self) {
         loop {
             let due = Instant::now() + LOOK;
             sleep(LOOK).await;
             let late = due.elapsed().saturating_sub(NOISE).as_micros() as u64;
-            // Half of what it was, and half of what it is.
+            // The mean of the old value and the new one.
             self.0
                 .store(u64::midpoint(self.0.load(Relaxed), late), Relaxed);
         }
     }
 
-    /// So long a reader waits before it is told of what has come.
+    /// The pause of a reader before it takes the entries that have come.
     pub(super) fn pause(&self) -> Duration {
         Duration::from_micros(4 * self.0.load(Relaxed)).min(MOST)
     }

@@ -1,4 +1,4 @@
-//! Several logs are told as one, in the order of everything.
+//! The merge of several logs into one, in the order of all logs.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -15,16 +15,16 @@ use crate::mutants::{self, Mutant};
 use crate::redis::Streams;
 use crate::store::{RecordRef, Run};
 
-/// So many entries are told at most if nobody says how many.
+/// The number of entries, at most, if the client names none.
 const MERGED: u64 = 1_000;
-/// So much of all logs together is read before it is told.
+/// The bytes of all logs together that are read before they are told.
 const MOST_BYTES: usize = 4 << 20;
 
 /// A log as it is merged with others.
 struct Merging {
-    /// What was not read yet.
+    /// The part that was not read yet.
     part: Part,
-    /// What was read, and not told.
+    /// The entries that were read, and not told yet.
     waiting: VecDeque<(Place, Bytes)>,
 }
 
@@ -47,7 +47,7 @@ impl Merging {
         self.part.from = run.next();
     }
 
-    /// Where the next entry stands.
+    /// The place of the next entry.
     fn key(&self) -> Option<Place> {
         let next = self.waiting.front().map(|(place, _)| *place);
         next.filter(|_| !mutants::on(Mutant::D08))
@@ -59,7 +59,8 @@ impl Merging {
 }
 
 impl Client<'_> {
-    /// In the order of everything: of several logs always the entry next that stands first there. Each with its log and its place.
+    /// Tells entries in the order of all logs: the next one is always the one of several logs that stands first. Each
+    /// comes with its log and its place.
     pub(super) async fn tell_merged(
         &mut self,
         streams: &Streams,
@@ -73,7 +74,7 @@ impl Client<'_> {
         }
         self.head(b'*', left);
         let mut heads: Vec<Merging> = parts.iter().map(|part| Merging::new(*part)).collect();
-        // All together take no more than so much.
+        // All logs together read no more than this at once.
         let most = (MOST_BYTES / parts.len().max(1)).clamp(1, READ_BYTES);
         let mut next: BinaryHeap<Reverse<(Option<Place>, usize)>> = BinaryHeap::new();
         for (at, head) in heads.iter_mut().enumerate() {
@@ -95,7 +96,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Reads more where all was told. `false`: there is no more.
+    /// Reads more entries of a log. `false`: there are none.
     async fn refill(&self, head: &mut Merging, most: usize) -> io::Result<bool> {
         if head.part.len() == 0 {
             return Ok(false);
@@ -103,7 +104,7 @@ impl Client<'_> {
         let of = (head.part.from, head.part.to);
         let run = self.server.some_entries(head.part.log, of, most).await;
         head.refill(&run.map_err(lost)?);
-        // Others have their turn.
+        // Other clients have their turn.
         tokio::task::yield_now().await;
         Ok(true)
     }
@@ -114,7 +115,7 @@ impl Client<'_> {
         };
         self.head(b'*', 4);
         self.say(&Reply::Bulk(log.clone()));
-        // The id and the fields, which are an array of two there.
+        // The id and the fields, without the head of the array of two that they are in the payload.
         self.wire
             .out
             .extend_from_slice(payload.get(4..).unwrap_or_default());

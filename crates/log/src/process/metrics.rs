@@ -1,4 +1,4 @@
-//! How the process is, for Prometheus.
+//! The metrics of a process, for Prometheus.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -10,7 +10,7 @@ use super::around::LogMachine;
 use super::server::Server;
 use crate::machine::Logs;
 
-/// Whom it tells of.
+/// The process that the metrics are of.
 pub(super) struct Of {
     pub(super) server: Arc<Server>,
     pub(super) replica: Arc<Replica<LogMachine>>,
@@ -21,7 +21,7 @@ fn of(count: &AtomicU64) -> u64 {
 }
 
 impl Of {
-    /// All of it.
+    /// Writes all metrics.
     pub(super) fn tell(&self, text: &mut Text) {
         self.store(text);
         self.clients(text);
@@ -165,7 +165,7 @@ impl Of {
 
     fn replica(&self, text: &mut Text) {
         if !self.server.way.orders.is_open() {
-            // It takes in a state: nobody waits for that.
+            // The replica takes in a state: metrics do not wait for that.
             return;
         }
         let status = self.replica.status();

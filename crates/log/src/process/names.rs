@@ -8,10 +8,11 @@ use rota_resp::Reply;
 use crate::machine::Logs;
 use crate::redis::Names;
 
-/// `KEYS` tells so many at most.
+/// The number of names that `KEYS` tells, at most.
 const MOST: usize = 100_000;
 
-/// `SCAN` and `KEYS`. A cursor is how many names were before: a log that is there all the time is told at least once if none before it goes.
+/// Answers `SCAN` and `KEYS`. A cursor is the number of names before it: a log that is there all the time is told at
+/// least once if no log before it goes.
 pub(super) fn names(logs: &Logs, wanted: &Names) -> Reply {
     let is_like = |name: &Bytes| {
         let pattern = wanted.pattern.as_ref();

@@ -1,5 +1,5 @@
-//! What a process looks at again and again: whether its replica has caught up, whether its disk has room, whether entries are missing, and whether logs have
-//! more than they are to keep.
+//! The regular checks of a process: whether its replica has caught up, whether its disk has room, whether entries are
+//! missing, and whether logs have more than they are to keep.
 
 use std::io;
 use std::path::PathBuf;
@@ -20,33 +20,33 @@ use crate::machine::{Batch, Keep, Log, Operation, Pack};
 use crate::replicated::View;
 use crate::store::Store;
 
-/// How often.
+/// The time between two checks.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often it is looked what logs keep, and whether the disk has room.
+/// The time between two checks of the limits of logs and of the disk.
 const KEEP: Duration = Duration::from_secs(1);
-/// So many logs are trimmed at once.
+/// The number of logs that are trimmed at once, at most.
 const MOST_TRIMMED: usize = 256;
 
-/// What is looked at.
+/// The things that are checked.
 pub(super) struct Looked {
     pub(super) orders: Orders<LogMachine>,
     pub(super) ready: Arc<Ready<LogMachine>>,
     /// One of its rings.
     pub(super) ring: Rank,
-    /// Under which names it gives messages: to see whether it has caught up, and to trim.
+    /// The givers in the names of its messages: those that show whether it has caught up, and those that trim.
     pub(super) givers: (u64, u64),
     pub(super) view: View,
     pub(super) store: Arc<Store<FileDir>>,
     pub(super) source: Arc<Source>,
-    /// Where its entries are, and how much room there has to be.
+    /// The directory of its entries, and the room that there has to be.
     pub(super) directory: PathBuf,
     pub(super) free_bytes: u64,
     pub(super) is_full: Arc<AtomicBool>,
-    /// Not all processes trim at once: this one waits for so long.
+    /// The time by which this process waits longer than others before it trims, so that not all do it at once.
     pub(super) waits: Duration,
 }
 
-/// See the module's page. Dropping it ends it.
+/// The threads of the checks. Dropping this ends them.
 pub(super) struct Pulse {
     stop: Arc<AtomicBool>,
     source: Arc<Source>,
@@ -66,7 +66,7 @@ impl Pulse {
         let get = thread::Builder::new().name("rota-log-get".to_owned());
         pulse.threads.push(get.spawn(move || {
             while !ends.load(SeqCst) {
-                // Until it is to stop, which it is told as well.
+                // The call ends at a stop, too.
                 if let Err(error) = source.get_all(&store) {
                     tracing::debug!(%error, "entries are missing");
                 }
@@ -75,7 +75,7 @@ impl Pulse {
         })?);
         let looked = Arc::new(looked);
         let (keeps, ends) = (Arc::clone(&looked), Arc::clone(&stop));
-        // It may read from the disk.
+        // This thread may read from the disk.
         let keep = thread::Builder::new().name("rota-log-keep".to_owned());
         pulse.threads.push(keep.spawn(move || keeps.keep(&ends))?);
         let beat = thread::Builder::new().name("rota-log-pulse".to_owned());
@@ -115,7 +115,7 @@ impl Looked {
         }
     }
 
-    /// Looks what logs keep, and whether the disk has room.
+    /// Checks the limits of logs, and the room on the disk.
     fn keep(&self, stop: &AtomicBool) {
         let mut due = Instant::now() + self.waits;
         let mut number = 0;
@@ -143,7 +143,7 @@ impl Looked {
         }
     }
 
-    /// Has ordered that logs are trimmed that have more than they are to keep: all of them, some at a time.
+    /// Has logs trimmed that have more than they are to keep: all of them, some at a time.
     fn trim(&self, number: &mut u64, stop: &AtomicBool) {
         let has_limits = |log: &Log| log.limits.bytes.is_some() || log.limits.millis.is_some();
         let logs = self.view.now();
@@ -151,7 +151,7 @@ impl Looked {
         let limited = limited.filter(|(_, log)| has_limits(log) && !log.is_empty());
         let mut firsts = limited.filter_map(|(name, log)| {
             let first = self.first_of(log).filter(|first| *first > log.first)?;
-            // By the name alone it could be another log by then.
+            // By the name alone another log could be trimmed: the name may be used again.
             Some(Operation::Trim(name, Keep::From(first), Some(log.id)))
         });
         while !stop.load(SeqCst) {
@@ -165,7 +165,7 @@ impl Looked {
                 operations,
             };
             *number += 1;
-            // If this is lost there will be another.
+            // If this message is lost there will be another one.
             let message = Pack(vec![batch.encode()]).encode();
             let of = (self.givers.1, *number);
             let _ = self.orders.give(self.ring, of, &message);
@@ -179,7 +179,7 @@ impl Looked {
         let by_age = log.limits.millis.and_then(|millis| {
             let oldest = now().saturating_sub(millis);
             let found = self.store.first_after(log.id, oldest).ok()?;
-            // All of it is older.
+            // All entries are older.
             Some(found.unwrap_or(log.next))
         });
         by_bytes.into_iter().chain(by_age).max()

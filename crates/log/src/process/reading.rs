@@ -1,4 +1,4 @@
-//! Entries of a log, wherever they are: in memory, on the disk, or in another process.
+//! Reads of a log's entries, wherever these are: in memory, on the disk, or in another process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,28 +11,28 @@ use super::server::Server;
 use crate::machine::{Log, Position};
 use crate::store::{Missing, ReadError, Run};
 
-/// So much is read at once.
+/// The bytes that are read at once, about.
 pub(super) const READ_BYTES: usize = 256 << 10;
-/// How long it waits before it reads again what was got, and before others are asked again.
+/// The pauses before entries that came are read, and before others are asked again.
 const SOON: Duration = Duration::from_millis(1);
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// Why entries are not read.
+/// The reason why entries are not read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ReadFailed {
-    /// They were trimmed.
+    /// The entries were trimmed.
     Trimmed,
-    /// This process does not have them, or they are damaged here, and no other one gives them.
+    /// This process does not have the entries, or they are damaged here, and no other process gives them.
     Nowhere,
 }
 
 impl Server {
-    /// A log as it is here; none: it is not there.
+    /// A log as it is here; none: there is no such log.
     pub(super) fn head(&self, log: &[u8]) -> Option<Log> {
         self.view.look(|logs| logs.get(log).cloned())
     }
 
-    /// Several of them, at one place of the order.
+    /// Several logs, at one place of the order.
     pub(super) fn heads<'a>(&self, logs: impl Iterator<Item = &'a Bytes>) -> Vec<Option<Log>> {
         let now = self.view.now();
         logs.map(|name| now.get(name).cloned()).collect()
@@ -47,7 +47,7 @@ impl Server {
         self.some_entries(log, (from, to), READ_BYTES).await
     }
 
-    /// The same, of about so many bytes.
+    /// The same, but of about `most` bytes.
     pub(super) async fn some_entries(
         &self,
         log: u64,
@@ -79,7 +79,7 @@ impl Server {
         }
     }
 
-    /// Gets what cannot be read here from another process. `false`: not now.
+    /// Gets entries that cannot be read here from another process. `false`: no process gives them now.
     async fn get(&self, log: u64, why: ReadError) -> bool {
         let (store, source) = (Arc::clone(&self.store), Arc::clone(&self.source));
         let got = spawn_blocking(move || match why {
@@ -90,7 +90,7 @@ impl Server {
                 tracing::error!(log, from, to, %why, "entries are got from another process");
                 source.repair(&store, (log, from, to)).is_ok_and(|got| got)
             }
-            // It was applied, and is not in the store yet.
+            // The entries were applied, and are not in the store yet.
             ReadError::NotThere { .. } | ReadError::Trimmed { .. } => false,
         });
         got.await.unwrap_or(false)

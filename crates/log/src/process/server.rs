@@ -1,4 +1,4 @@
-//! What all clients of a process have in common.
+//! The state that all clients of a process share.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -13,7 +13,7 @@ use super::way::Way;
 use crate::replicated::View;
 use crate::store::Store;
 
-/// See the module's page.
+/// The state that all clients of a process share.
 pub(super) struct Server {
     pub(super) guests: Arc<Guests>,
     pub(super) way: Way,
@@ -21,13 +21,13 @@ pub(super) struct Server {
     pub(super) source: Arc<Source>,
     pub(super) view: View,
     pub(super) waiters: Waiters,
-    /// How late the thread of the clients is.
+    /// The lag of the thread of the clients.
     pub(super) lag: Lag,
-    /// So many other processes have all logs, too.
+    /// The number of other processes, which have all logs, too.
     pub(super) others: usize,
-    /// What clients had ordered together.
+    /// The number of batches that were ordered.
     pub(super) batches: AtomicU64,
-    /// Of those, how many were told that nobody knows.
+    /// The number of batches whose outcome is not known.
     pub(super) unknown: AtomicU64,
     /// Entries that were told, and their bytes.
     pub(super) told: AtomicU64,

@@ -1,4 +1,4 @@
-//! Entries that this process does not have are got from the others.
+//! The source of entries that this process does not have: the other processes.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -17,45 +17,45 @@ use super::lock;
 use crate::machine::Position;
 use crate::store::{Missing, Run, Store};
 
-/// So long a process may take for an answer.
+/// The time that a process has for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long it waits before others are asked again.
+/// The pause before others are asked again.
 const AGAIN: Duration = Duration::from_millis(200);
-/// Who said nothing is asked last for so long.
+/// The time for which a process that did not answer is asked last.
 const SILENT: Duration = Duration::from_secs(10);
-/// How often it is said that nobody has them.
+/// The time between two warnings that no process gives entries.
 const SAY: Duration = Duration::from_secs(5);
-/// So much is asked for at once.
+/// The bytes that are asked for at once.
 pub(super) const MOST_BYTES: u32 = 1 << 20;
 
-/// A question: `u64` each, but for the last, which is `u32`.
+/// A question, as four numbers: `u64` each, but for the last one, a `u32`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Ask {
     /// The number of a log.
     pub(super) log: u64,
-    /// From here.
+    /// The first position.
     pub(super) from: Position,
-    /// Before here.
+    /// The position behind the last.
     pub(super) to: Position,
-    /// About so many bytes.
+    /// The number of bytes, about.
     pub(super) most: u32,
 }
 
-/// What is answered.
+/// An answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Told {
-    /// Entries, as they are kept.
+    /// Entries, as the store has them.
     Run(Bytes),
-    /// They were trimmed: this is the first that is kept.
+    /// The entries were trimmed: this is the first position that is kept.
     Trimmed(Position),
-    /// They are not there either.
+    /// The process does not have the entries, either.
     Nothing,
-    /// The rings that the process is configured to have.
+    /// The rings of the process's configuration.
     Configuration(Vec<u16>),
 }
 
 impl Ask {
-    /// How the process is configured: there is no log with this number.
+    /// The question for the configuration: no log has this number.
     pub(super) const CONFIGURATION: Self = Self {
         log: 0,
         from: 0,
@@ -112,19 +112,20 @@ impl Told {
     }
 }
 
-/// See the module's page.
+/// The other processes, with connections to them.
 pub(super) struct Source {
     own: (Process, u32),
     keys: Option<KeyRing>,
     others: Vec<(NodeId, SocketAddr)>,
-    /// Connections that nobody uses just now, and who said nothing of late: it is asked last.
+    /// Connections that are not in use, by process; and processes that did not answer of late, with the time: they are
+    /// asked last.
     idle: Mutex<Vec<(usize, RpcConnection)>>,
     silent: Mutex<HashMap<usize, Instant>>,
-    /// Files that are put in order, by log and first position.
+    /// Files that are being repaired, by log and first position.
     repairs: Mutex<HashSet<(u64, Position)>>,
-    /// It is to stop.
+    /// The process stops.
     pub(super) stop: AtomicBool,
-    /// Entries' bytes that came.
+    /// The bytes of entries that came.
     pub(super) bytes: AtomicU64,
 }
 
@@ -170,7 +171,7 @@ impl Source {
         told
     }
 
-    /// Whom to ask, one after the other: those that were silent of late last.
+    /// The processes in the order in which to ask: those that did not answer of late come last.
     fn order(&self) -> Vec<usize> {
         let silent = lock(&self.silent);
         let is_silent = |which: &usize| {
@@ -182,7 +183,7 @@ impl Source {
         order
     }
 
-    /// What other processes are configured to, of those that answer.
+    /// The configured rings of all other processes that answer.
     pub(super) fn configurations(&self) -> Vec<(NodeId, Vec<u16>)> {
         let all =
             (0..self.others.len()).filter_map(|which| match self.ask(which, &Ask::CONFIGURATION) {
@@ -192,7 +193,7 @@ impl Source {
         all.collect()
     }
 
-    /// Some of these entries, from the first on, if anybody has them. It blocks.
+    /// Some of these entries, from the first on, if any process has them. The call blocks.
     pub(super) fn some(&self, log: u64, from: Position, to: Position) -> Told {
         let ask = Ask {
             log,
@@ -221,10 +222,10 @@ impl Source {
         Told::Nothing
     }
 
-    /// Gets all that a store does not have, until it has it or this is to stop.
+    /// Gets all entries that a store does not have, until it has them or the process stops.
     ///
     /// # Errors
-    /// It is to stop.
+    /// The process stops.
     pub(super) fn get_all(&self, store: &Store<FileDir>) -> io::Result<()> {
         let mut said: Option<Instant> = None;
         loop {
@@ -254,7 +255,7 @@ impl Source {
         }
     }
 
-    /// Gets some of what a store does not have. `false`: nobody gives it.
+    /// Gets some entries that a store does not have. `false`: no process gives them.
     ///
     /// # Errors
     /// The disk's.
@@ -272,14 +273,14 @@ impl Source {
         }
     }
 
-    /// Only one at a time puts a file in order.
+    /// The turn to repair a file: one at a time.
     fn turn(&self, of: (u64, Position)) -> Option<Turn<'_>> {
-        // A turn that is made and dropped would end that of another one.
+        // A turn that is made and dropped would end that of another thread.
         let is_mine = lock(&self.repairs).insert(of);
         is_mine.then(|| Turn { source: self, of })
     }
 
-    /// Puts in order what was found damaged. `false`: nobody gives what is needed.
+    /// Repairs a file that was found damaged. `false`: no process gives the entries.
     ///
     /// # Errors
     /// The disk's.
@@ -289,11 +290,11 @@ impl Source {
         (log, from, to): (u64, Position, Position),
     ) -> io::Result<bool> {
         let Some(_turn) = self.turn((log, from)) else {
-            // Somebody else does so now.
+            // Another thread repairs the file now.
             return Ok(false);
         };
         let Some(mut repair) = store.repair(log, from, to)? else {
-            // Somebody else has done so, or it was trimmed.
+            // Another thread has repaired the file, or it was trimmed.
             return Ok(true);
         };
         loop {
@@ -316,7 +317,7 @@ impl Source {
     }
 }
 
-/// A file is put in order until this is dropped.
+/// The turn to repair a file, until this is dropped.
 struct Turn<'a> {
     source: &'a Source,
     of: (u64, Position),
@@ -328,7 +329,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// What another process does not have any more is of no use here: the command that has trimmed it comes here, too.
+/// Trims entries that another process does not have any more: the command that has trimmed them comes here, too.
 fn trim(store: &Store<FileDir>, log: u64, first: Position) {
     match first {
         Position::MAX => store.delete(log),

@@ -1,4 +1,4 @@
-//! A process begins and ends.
+//! The start and the end of a process.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -33,7 +33,7 @@ use crate::config::{ConfigError, LogConfig, ProcessSection};
 use crate::replicated::View;
 use crate::store::{Options, Store};
 
-/// Why a process does not start.
+/// The reason why a process does not start.
 #[derive(Debug)]
 pub enum StartError {
     /// No `[[log.process]]` has this node.
@@ -42,11 +42,11 @@ pub enum StartError {
     Config(ConfigError),
     /// Its replica does not start.
     Replica(rota_replica::StartError),
-    /// This node says that it has these rings, and not those: all processes have to have the same.
+    /// This node names these rings, and this process those: all processes have to have the same.
     Differs(NodeId, Vec<u16>, Vec<u16>),
     /// Its certificate cannot be used.
     Seal(SealError),
-    /// The system's.
+    /// An error of the system.
     System(&'static str, io::Error),
 }
 
@@ -110,7 +110,7 @@ impl LogProcess {
         };
         let machine = LogMachine::new(Arc::clone(&store), Box::new(neighbours));
         let view = machine.view();
-        // Others may need it before this one has begun.
+        // Other processes may need the listener before this one has begun.
         let door = begins.door(&store, &view)?;
         begins.compare(&source)?;
         let replica = Replica::start(&config.replica(node), machine);
@@ -137,12 +137,12 @@ impl LogProcess {
         })
     }
 
-    /// How its replica is.
+    /// The state of its replica.
     pub fn status(&self) -> ReplicaStatus {
         self.replica.status()
     }
 
-    /// Stops it. What was not answered may count or not.
+    /// Stops the process. Commands without an answer may count or not.
     pub fn stop(self) {
         drop(self);
     }
@@ -159,7 +159,7 @@ impl Drop for LogProcess {
     }
 }
 
-/// What is needed to begin.
+/// The parts that a start needs.
 struct Begins<'a> {
     config: &'a LogConfig,
     process: &'a ProcessSection,
@@ -248,7 +248,7 @@ impl Begins<'_> {
         Ok(Arc::new(Guests::new(users, sealer, self.config.clients())))
     }
 
-    /// The others have the same rings, as far as they say.
+    /// Compares the rings with those of the other processes that answer.
     fn compare(&self, source: &Source) -> Result<(), StartError> {
         let sorted = |rings: &[u16]| {
             let mut rings = rings.to_vec();

@@ -1,4 +1,4 @@
-//! Entries are told.
+//! Reads of streams: entries go to clients as they are, and readers wait for new ones.
 
 use std::io;
 use std::pin::pin;
@@ -15,14 +15,14 @@ use crate::machine::{Log, Position};
 use crate::redis::{After, Read, Streams, id_of};
 use crate::store::Run;
 
-/// A reply of no more than this is read before anything of it is told.
+/// The bytes up to which a reply is read as a whole before anything of it is told.
 const LITTLE_BYTES: usize = 4 << 20;
-/// Before it is looked again what is there.
+/// The pause before the logs are looked at again.
 const AGAIN: Duration = Duration::from_millis(1);
-/// Entries that are read backwards are read so many at once.
+/// The number of entries that are read at once when they are told backwards.
 const BACK: u64 = 256;
 
-/// Some of a log, from a position on and before another one.
+/// The entries of a log from a position on and before another one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Part {
     pub(super) log: u64,
@@ -36,7 +36,7 @@ impl Part {
     }
 }
 
-/// The connection ends: what it was told that it would get is not there.
+/// The error that ends a connection: the client was told a number of entries, and they are not there.
 pub(super) fn lost(why: ReadFailed) -> io::Error {
     match why {
         ReadFailed::Trimmed => io::Error::other("entries were trimmed as they were told"),
@@ -45,7 +45,7 @@ pub(super) fn lost(why: ReadFailed) -> io::Error {
 }
 
 impl Client<'_> {
-    /// Reads, and tells it.
+    /// Reads, and tells the client.
     pub(super) async fn read(&mut self, read: &Read) -> io::Result<()> {
         if let Read::Streams(streams) = read {
             return self.streams(streams).await;
@@ -100,7 +100,7 @@ impl Client<'_> {
             let log = head.id;
             let (part, mut left) = (Part { log, from, to }, LITTLE_BYTES);
             match self.little(part, &mut left).await {
-                // Some of it was trimmed meanwhile: it is told what is there now.
+                // Some entries were trimmed meanwhile: the client gets those that are there now.
                 Err(ReadFailed::Trimmed) if !is_last => {}
                 Err(why) => return Err(lost(why)),
                 Ok(Some(runs)) => {
@@ -123,7 +123,8 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Until this process has all that anybody was answered before now. `false`: it has not, and the client was told so.
+    /// Waits until this process has all that any client was answered before now. `false`: the process has not, and the
+    /// client was told so.
     async fn catch_up(&mut self) -> bool {
         match self.server.way.catch_up().await {
             Ok(()) => true,
@@ -134,7 +135,8 @@ impl Client<'_> {
         }
     }
 
-    /// All of it, if that is no more than is left: what is read before anything is told cannot be trimmed as it is told.
+    /// Reads the whole part, if it is no larger than `left`: entries that are read before any is told cannot be trimmed
+    /// while they are told.
     async fn little(&self, part: Part, left: &mut usize) -> Result<Option<Vec<Run>>, ReadFailed> {
         let (mut from, mut runs) = (part.from, Vec::new());
         while from < part.to {
@@ -149,7 +151,7 @@ impl Client<'_> {
         Ok(Some(runs))
     }
 
-    /// Tells all of it.
+    /// Tells the whole part.
     pub(super) async fn tell(&mut self, part: Part) -> io::Result<()> {
         let mut from = part.from;
         while from < part.to {
@@ -183,7 +185,7 @@ impl Client<'_> {
         self.server.told_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Tells all of it, the last one first.
+    /// Tells the whole part, the last entry first.
     async fn tell_back(&mut self, part: Part) -> io::Result<()> {
         let mut to = part.to;
         while part.from < to {
@@ -209,7 +211,7 @@ impl Client<'_> {
         let waiter = streams.block.map(|_| self.server.waiters.wait_for(&logs));
         let until = streams.block.map(|block| Instant::now() + block);
         let is_open = |(_, after): &(Bytes, After)| !matches!(after, After::Position(_));
-        // What stands before the end has to be known for that. Who waits is content with anything.
+        // An end that is not a position has to be known for that. A reader that waits is content with any state.
         let must_know = streams.block.is_none() || streams.of.iter().any(is_open);
         if must_know && !self.catch_up().await {
             return Ok(());
@@ -234,7 +236,7 @@ impl Client<'_> {
                 if self.tell_each(streams, parts).await? {
                     return Ok(());
                 }
-                // Some of it was trimmed meanwhile: it is told what is there now.
+                // Some entries were trimmed meanwhile: the client gets those that are there now.
                 sleep(AGAIN).await;
                 continue;
             }
@@ -242,7 +244,7 @@ impl Client<'_> {
                 return Ok(());
             };
             if !self.news(waiter, until).await? {
-                // That there is nothing has to be known as well.
+                // An empty reply, too, needs a state that is as new as any answer.
                 if !self.catch_up().await {
                     return Ok(());
                 }
@@ -251,7 +253,7 @@ impl Client<'_> {
         }
     }
 
-    /// Until something has changed. `false`: it is too late.
+    /// Waits until a log has changed. `false`: the time is over.
     async fn news(&mut self, waiter: &Waiter, until: Instant) -> io::Result<bool> {
         let mut late = pin!(sleep_until(until));
         let mut again = pin!(sleep_until(Instant::now() + self.server.way.patience));
@@ -268,7 +270,7 @@ impl Client<'_> {
                     return Ok(true);
                 }
                 () = &mut late => return Ok(false),
-                // A process that is behind is looked at again.
+                // A process that was behind is looked at again.
                 () = &mut again => return Ok(true),
                 read = self.wire.read() => {
                     if !read? || self.wire.has_too_much(kept).await {
@@ -279,7 +281,7 @@ impl Client<'_> {
         }
     }
 
-    /// `false`: some of it was trimmed, and nothing was told.
+    /// Tells the entries of each log. `false`: some were trimmed, and nothing was told.
     async fn tell_each(&mut self, streams: &Streams, mut parts: Vec<Part>) -> io::Result<bool> {
         let most = streams.count.unwrap_or(u64::MAX);
         for part in &mut parts {
@@ -323,7 +325,7 @@ impl Client<'_> {
     }
 }
 
-/// Where a reader goes on in a log.
+/// The position at which a reader goes on in a log.
 fn begin(((_, after), head): (&(Bytes, After), &Option<Log>)) -> Position {
     let next = head.as_ref().map_or(1, |head| head.next);
     let first = head.as_ref().map_or(1, |head| head.first);
@@ -350,7 +352,7 @@ fn parts(begins: &[Position], heads: &[Option<Log>]) -> Vec<Part> {
     begins.iter().zip(heads).map(part).collect()
 }
 
-/// Entries that a reader has not seen were trimmed.
+/// The error of a reader before which entries were trimmed that it has not seen.
 fn trimmed(logs: &[&Bytes], begins: &[Position], heads: &[Option<Log>]) -> Option<Reply> {
     let mut all = logs.iter().zip(begins).zip(heads);
     all.find_map(|((log, from), head)| {

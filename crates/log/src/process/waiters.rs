@@ -1,4 +1,4 @@
-//! Readers that wait for what is appended.
+//! Readers that wait for new entries.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
@@ -8,14 +8,14 @@ use tokio::sync::Notify;
 
 use super::lock;
 
-/// See the module's page.
+/// The readers that wait.
 #[derive(Clone, Default)]
 pub(super) struct Waiters(Arc<Mutex<Waiting>>);
 
-/// Those who wait for each log.
+/// The readers that wait for each log.
 type Waiting = HashMap<Bytes, Vec<Arc<Notify>>>;
 
-/// One that waits for some logs. It waits no more when this is dropped.
+/// A reader that waits for some logs, until this is dropped.
 pub(super) struct Waiter {
     all: Waiters,
     logs: BTreeSet<Bytes>,
@@ -23,7 +23,7 @@ pub(super) struct Waiter {
 }
 
 impl Waiters {
-    /// From now on it is told of all changes of these logs.
+    /// A waiter that is told of all changes of these logs from now on.
     pub(super) fn wait_for(&self, logs: &[&Bytes]) -> Waiter {
         let news = Arc::new(Notify::new());
         let logs: BTreeSet<Bytes> = logs.iter().copied().cloned().collect();
@@ -40,7 +40,7 @@ impl Waiters {
         }
     }
 
-    /// These logs have changed.
+    /// Wakes the readers that wait for these logs, which have changed.
     pub(super) fn wake(&self, changed: &[Bytes]) {
         let all = lock(&self.0);
         if all.is_empty() {
@@ -52,21 +52,21 @@ impl Waiters {
         }
     }
 
-    /// All logs may have changed.
+    /// Wakes all readers, as all logs may have changed.
     pub(super) fn wake_all(&self) {
         let all = lock(&self.0);
         let waiting = all.values().flatten();
         waiting.for_each(|news| news.notify_one());
     }
 
-    /// How many wait, each as often as it waits for a log.
+    /// The number of readers that wait, each as often as it waits for a log.
     pub(super) fn count(&self) -> usize {
         lock(&self.0).values().map(Vec::len).sum()
     }
 }
 
 impl Waiter {
-    /// Until one of its logs has changed since it waits, or since it was told last.
+    /// Waits until one of the logs has changed since the wait began, or since the last news.
     pub(super) async fn news(&self) {
         self.news.notified().await;
     }

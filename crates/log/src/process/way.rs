@@ -1,4 +1,5 @@
-//! What clients of this process ask for is ordered: what waits for a ring is put together, and what it is answered is dealt out.
+//! The way for the batches of clients of this process: those that wait for a ring are ordered together, and their
+//! answers are dealt out.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,25 +20,25 @@ use super::server::Server;
 use crate::machine::{Answer, Batch, MOST_BATCH_BYTES, MOST_OPERATIONS, MOST_PACKED, Pack};
 use crate::mutants::{self, Mutant};
 
-/// How long what a ring does not take waits until it is given again.
+/// The pause before a message is given again that a ring did not take.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Whoever waits is told a little later than those who wait for it, which know more.
+/// The time by which a client's wait is longer than that for its message, which gives the better reason.
 const LATER: Duration = Duration::from_millis(200);
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum OrderError {
-    /// It is too large, and does not count.
+    /// The batch is too large, and does not count.
     TooLarge,
-    /// The rings take no more just now, or their coordinator is away: it does not count.
+    /// The rings take no more just now, or their coordinator is away: the batch does not count.
     Busy,
-    /// The replica has not caught up: it does not count.
+    /// The replica has not caught up: the batch does not count.
     Behind,
-    /// There is no room for more: it does not count.
+    /// There is no room for more: the batch does not count.
     Full,
-    /// It may count or not: there was no answer in time.
+    /// The batch may count or not: there was no answer in time.
     Unknown,
-    /// Who has given it has another version than this replica.
+    /// The sender of the message has another version than this replica.
     Unreadable,
 }
 
@@ -56,25 +57,25 @@ impl fmt::Display for OrderError {
     }
 }
 
-/// What is said to a batch.
+/// The answer to a batch.
 type Said = Result<Answer, OrderError>;
 type Item = lane::Item<(), Said>;
 type Lane = lane::Lane<(), Said>;
 
-/// See the module's page.
+/// The way to the rings.
 pub(super) struct Way {
     pub(super) orders: Orders<LogMachine>,
     pub(super) ready: Arc<Ready<LogMachine>>,
-    /// Of each ring, what waits for it.
+    /// The queue of batches for each ring.
     lanes: BTreeMap<Rank, Arc<Lane>>,
-    /// Who waits for all that was answered before.
+    /// The queue of readers that wait for all that was answered before.
     marks: Arc<Lane>,
     giver: u64,
     last: AtomicU64,
     pub(super) patience: Duration,
     /// The disk is full.
     pub(super) is_full: Arc<AtomicBool>,
-    /// How long it took to have something ordered, and to see what was before.
+    /// The times of batches that were ordered, and of waits for all that was answered before.
     pub(super) ordered: Times,
     pub(super) marked: Times,
 }
@@ -83,7 +84,7 @@ fn lane() -> Arc<Lane> {
     Arc::new(Lane::new(MOST_PACKED, || Err(OrderError::Busy)))
 }
 
-/// Whoever waits here under a name. Dropping it ends that.
+/// A waiter for an answer here. Dropping this removes it.
 struct Waiting<'a> {
     way: &'a Way,
     of: (u64, u64),
@@ -99,7 +100,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl Way {
-    /// Over these rings. `giver`: drawn at random.
+    /// A way over these rings. `giver`: drawn at random.
     pub(super) fn new(
         (orders, ready): (Orders<LogMachine>, Arc<Ready<LogMachine>>),
         rings: &[u16],
@@ -120,7 +121,7 @@ impl Way {
         }
     }
 
-    /// The ring of a log: what is about several logs is ordered in any of theirs, as all processes have all rings.
+    /// The ring of a log. A batch about several logs is ordered in the ring of any, as all processes have all rings.
     fn ring_of(&self, log: &[u8]) -> Option<(&Rank, &Arc<Lane>)> {
         let sum = log.iter().fold(0xcbf2_9ce4_8422_2325, |sum: u64, byte| {
             (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -129,7 +130,7 @@ impl Way {
         self.lanes.iter().nth(at as usize)
     }
 
-    /// Has a batch ordered, which is about this log: what became of it. `grows`: it needs room.
+    /// Has a batch ordered, which is about this log; the answer. `grows`: the batch needs room.
     pub(super) async fn order(&self, batch: &Batch<'_>, log: &[u8], grows: bool) -> Said {
         if !self.ready.is_open() {
             return Err(OrderError::Behind);
@@ -148,7 +149,7 @@ impl Way {
         said
     }
 
-    /// Until this process has all that anybody was answered before now.
+    /// Waits until this process has all that any client was answered before now.
     pub(super) async fn catch_up(&self) -> Result<(), OrderError> {
         if mutants::on(Mutant::D06) {
             return Ok(());
@@ -177,12 +178,13 @@ impl Way {
         }
     }
 
-    /// A name for what is ordered.
+    /// A name for a message.
     fn name(&self) -> (u64, u64) {
         (self.giver, self.last.fetch_add(1, SeqCst) + 1)
     }
 
-    /// Has ordered what waits for a ring. `is_mark`: it is only to be seen that it was delivered.
+    /// Has the batches ordered that wait for a ring. `is_mark`: instead a message without operations, whose delivery is
+    /// enough.
     async fn carry(&self, ring: Rank, (items, permit): (Vec<Item>, Permit), is_mark: bool) {
         let until = items.iter().map(|item| item.until).max();
         let until = until.unwrap_or_else(Instant::now);
@@ -216,7 +218,7 @@ impl Way {
     ) -> Result<Vec<Answer>, OrderError> {
         let (tell, heard) = oneshot::channel();
         let then = move |answer: Result<Vec<u8>, CallError>| {
-            // The next one may leave.
+            // The next message may leave.
             drop(permit);
             let _ = tell.send(answer);
         };
@@ -261,7 +263,7 @@ pub(super) fn marker() -> Vec<u8> {
     Pack(vec![nothing.encode()]).encode()
 }
 
-/// Has ordered what waits, for ever, in tasks of this thread.
+/// Has the waiting batches ordered, for ever, in tasks of this thread.
 pub(super) fn run(server: &Arc<Server>) {
     let way = &server.way;
     let first = way.lanes.keys().next().copied();

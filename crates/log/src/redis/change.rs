@@ -1,4 +1,4 @@
-//! Commands that change logs: what they have done, and what they are answered.
+//! Commands that change logs: their operations, and the replies to them.
 
 use bytes::Bytes;
 use rota_front::command::error;
@@ -7,22 +7,22 @@ use rota_resp::Reply;
 use super::ids::id_of;
 use crate::machine::{Append, Fault, Keep, Limits, MOST_ENTRY_BYTES, Operation, Outcome};
 
-/// See the module's page.
+/// A command that changes logs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Change {
     /// `XADD`.
     Add {
         /// The log.
         log: Bytes,
-        /// It is made where it is not there.
+        /// The log is made if there is none.
         makes: bool,
-        /// The position that was asked for.
+        /// The position that the client wants.
         expected: Option<u64>,
-        /// Who asks, and how it calls this.
+        /// The producer, and its name for this append.
         producer: Option<(Bytes, Bytes)>,
-        /// What is kept then.
+        /// The rule for the entries that are kept then.
         keep: Option<Keep>,
-        /// Fields and values, as they are told.
+        /// Fields and values, as readers get them.
         fields: Bytes,
     },
     /// `XTRIM`.
@@ -31,11 +31,11 @@ pub enum Change {
     Delete(Vec<Bytes>),
     /// `ROTA SEAL`.
     Seal(Bytes),
-    /// `ROTA CREATE`; `true`: only if it is not there.
+    /// `ROTA CREATE`; `true`: only if there is no such log.
     Make(Bytes, Limits, bool),
 }
 
-/// Why something was not done.
+/// The reply to a command that was not done, by the reason.
 pub(super) fn fault(fault: Fault, expected: Option<u64>) -> Reply {
     match fault {
         Fault::Sealed => error("SEALED nothing is appended to this log any more"),
@@ -58,7 +58,7 @@ pub(super) fn fault(fault: Fault, expected: Option<u64>) -> Reply {
 }
 
 impl Change {
-    /// What is to be ordered.
+    /// The operations to be ordered.
     pub fn operations(&self) -> Vec<Operation<'_>> {
         match self {
             Self::Add {
@@ -83,7 +83,7 @@ impl Change {
         }
     }
 
-    /// How many operations these are.
+    /// The number of these operations.
     pub fn count(&self) -> usize {
         match self {
             Self::Delete(logs) => logs.len(),
@@ -101,7 +101,7 @@ impl Change {
         }
     }
 
-    /// About so many bytes are to be ordered.
+    /// The bytes to be ordered, about.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Add { log, fields, .. } => 64 + log.len() + fields.len(),
@@ -110,12 +110,12 @@ impl Change {
         }
     }
 
-    /// Whether there has to be room for it.
+    /// Whether the command needs room on the disk.
     pub const fn grows(&self) -> bool {
         matches!(self, Self::Add { .. })
     }
 
-    /// Why it was not done.
+    /// The reply if the command was not done for this reason.
     pub fn refused(&self, why: Fault) -> Reply {
         match self {
             Self::Add { expected, .. } => fault(why, *expected),
@@ -123,7 +123,7 @@ impl Change {
         }
     }
 
-    /// What it is answered, where this has become of its operations.
+    /// The reply, given the outcomes of the operations.
     pub fn reply(&self, outcomes: &[Outcome]) -> Reply {
         let faults = outcomes.iter().find_map(|outcome| match outcome {
             Outcome::Fault(fault) => Some(*fault),

@@ -1,4 +1,4 @@
-//! A client's connection: what it has said so far, and what is to be done for it now.
+//! A client's connection: its state so far, and the next step for it.
 
 use bytes::Bytes;
 use rota_front::command::{Entry, error, is, number, syntax, unknown, wrong_count};
@@ -11,29 +11,29 @@ use super::read::{Names, Read};
 use super::table::{TABLE, find};
 use crate::machine::{MOST_BATCH_BYTES, MOST_OPERATIONS};
 
-/// What is to be done.
+/// The next step for a client.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
-    /// This is told.
+    /// Send this reply.
     Reply(Reply),
-    /// This is told, and then the connection ends.
+    /// Send this reply, and end the connection.
     End(Reply),
-    /// Somebody has said who it is: user and password. What is told if that holds.
+    /// The client claims to be a user: name and password. The reply if the password is right.
     Login(Bytes, Bytes, Reply),
-    /// This is ordered, and then answered.
+    /// Order this, and reply then.
     Change(Change),
-    /// All of it is done, or nothing.
+    /// Order all of this, to be done as a whole or not at all.
     Transaction(Vec<Task>),
-    /// This is read.
+    /// Read this.
     Read(Read),
-    /// How the process is: these sections, or all.
+    /// Reply with the state of the process: these sections, or all.
     Info(Vec<Bytes>),
 }
 
 /// A command of a transaction.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Task {
-    /// It is ordered.
+    /// The command is ordered.
     Change(Change),
     /// Its reply is known.
     Known(Reply),
@@ -45,22 +45,23 @@ struct Queue {
     tasks: Vec<Task>,
     bytes: usize,
     operations: usize,
-    /// A command was refused: none of them is done.
+    /// A command was refused: no command of the transaction is done.
     is_broken: bool,
 }
 
-/// See the module's page.
+/// The state of a client's connection.
 #[derive(Debug)]
 pub struct Connection {
-    /// Whose it is.
+    /// The client.
     pub who: Who,
     queue: Option<Queue>,
-    /// So many other processes have what is answered.
+    /// The number of other processes that have all logs.
     others: usize,
 }
 
 impl Connection {
-    /// One that begins. `is_open`: nobody has to say who it is. `others`: so many more processes have all logs.
+    /// A connection that begins. `is_open`: no client has to prove who it is. `others`: the number of other processes
+    /// that have all logs.
     pub fn new(id: u64, is_open: bool, others: usize) -> Self {
         Self {
             who: Who::new(id, is_open),
@@ -69,12 +70,12 @@ impl Connection {
         }
     }
 
-    /// What it keeps here, in bytes.
+    /// The bytes that the connection keeps.
     pub fn bytes(&self) -> usize {
         self.queue.as_ref().map_or(0, |queue| queue.bytes)
     }
 
-    /// A request was too large, and nobody has seen all of it.
+    /// Refuses a request that was too large, and of which most was thrown away.
     pub fn refuse_large(&mut self) -> Reply {
         self.break_queue();
         error("ERR the command is too large: an entry has 768 KiB at most, and a command 3 MiB")
@@ -89,13 +90,13 @@ impl Connection {
         }
     }
 
-    /// What a request asks for.
+    /// The step for a request.
     pub fn take(&mut self, request: Vec<Bytes>) -> Step {
         let mut arguments = request.into_iter();
         let name = arguments.next().unwrap_or_default();
         let arguments: Vec<Bytes> = arguments.collect();
         if is(&name, "POST") || is(&name, "HOST:") {
-            // A browser was led here: what follows would be taken for commands.
+            // A browser was led here: its body would be taken for commands.
             return Step::End(error("ERR this is not HTTP"));
         }
         if let (Some(foreign), Some(key)) = (parse::foreign(&name), arguments.first())
@@ -125,7 +126,7 @@ impl Connection {
         if let Some(refusal) = self.who.refusal(entry, arguments) {
             return Err(refusal);
         }
-        // Their logs stand behind a word.
+        // The logs of these commands stand behind a word.
         if matches!(entry.name, "xread" | "xmerge")
             && let Ok(read) = parse::streams(arguments, entry.name)
         {
@@ -246,7 +247,7 @@ impl Connection {
         }
     }
 
-    /// What is about no log.
+    /// The reply to a command that concerns no log.
     fn known(&mut self, name: &str, arguments: &[Bytes]) -> Reply {
         match (name, arguments) {
             ("ping", []) => Reply::Simple("PONG"),
@@ -260,7 +261,7 @@ impl Connection {
             ("command", _) => session::command(TABLE, arguments),
             ("config", _) => session::config(arguments),
             ("cluster", _) => error("ERR This instance has cluster support disabled"),
-            // What is answered has a majority of the acceptors already: nobody has to wait for that.
+            // An answer tells that a majority of the acceptors has the command: no client has to wait for that.
             ("wait", [wanted, time]) => match (number(wanted), number(time)) {
                 (Ok(_), Ok(0..)) => Reply::Integer(self.others as i64),
                 _ => error("ERR timeout is not an integer or out of range"),

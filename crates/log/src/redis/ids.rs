@@ -10,18 +10,18 @@ pub fn id_of(position: Position) -> String {
     format!("{position}-0")
 }
 
-/// Where a reader goes on.
+/// The place from which a reader goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum After {
     /// Behind this position.
     Position(Position),
-    /// Behind what is there now.
+    /// Behind the last entry that is there now.
     Last,
     /// With the last entry that is there now.
     BeforeLast,
 }
 
-/// Before the point and behind it.
+/// The numbers before the hyphen and behind it.
 struct Id {
     position: u64,
     behind: Option<u64>,
@@ -49,7 +49,7 @@ fn id(text: &[u8]) -> Refused<Id> {
     }
 }
 
-/// The first position that is not before this: `-`, an id, or one with `(` before it, which it has to be behind.
+/// The first position that is not before an id: `-`, an id, or `(` and an id that the position has to be behind.
 pub(super) fn start(text: &[u8]) -> Refused<Position> {
     match text {
         b"-" => Ok(1),
@@ -60,14 +60,14 @@ pub(super) fn start(text: &[u8]) -> Refused<Position> {
             .ok_or_else(|| error("ERR invalid start ID for the interval")),
         _ => {
             let id = id(text)?;
-            // All entries are the first of their number.
+            // The second number of each entry is 0.
             let is_behind = id.behind.is_some_and(|behind| behind > 0);
             Ok(id.position.saturating_add(u64::from(is_behind)).max(1))
         }
     }
 }
 
-/// The last position that is not behind this: `+`, an id, or one with `(` before it, which it has to be before.
+/// The last position that is not behind an id: `+`, an id, or `(` and an id that the position has to be before.
 pub(super) fn end(text: &[u8]) -> Refused<Position> {
     match text {
         b"+" => Ok(Position::MAX),
@@ -86,7 +86,7 @@ pub(super) fn end(text: &[u8]) -> Refused<Position> {
     }
 }
 
-/// Where `XREAD` goes on.
+/// The place from which `XREAD` goes on.
 pub(super) fn after(text: &[u8]) -> Refused<After> {
     match text {
         b"$" => Ok(After::Last),
@@ -95,7 +95,7 @@ pub(super) fn after(text: &[u8]) -> Refused<After> {
     }
 }
 
-/// The position that `XADD` asks for; none: any.
+/// The position that `XADD` wants; none: any.
 pub(super) fn wanted(text: &[u8]) -> Refused<Option<Position>> {
     if text == b"*" {
         return Ok(None);
@@ -118,7 +118,7 @@ pub(super) fn wanted(text: &[u8]) -> Refused<Option<Position>> {
     }
 }
 
-/// The first position that is kept by `MINID`.
+/// The first position that `MINID` keeps.
 pub(super) fn least(text: &[u8]) -> Refused<Position> {
     match text {
         b"-" | b"+" => Err(invalid()),

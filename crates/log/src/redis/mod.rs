@@ -1,4 +1,4 @@
-//! What clients of Redis' streams say and hear, as commands of the logs. Without I/O.
+//! Redis' streams for the logs: commands and replies. Without I/O.
 //!
 //! The entry at position 7 has the id `7-0`.
 

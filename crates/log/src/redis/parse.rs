@@ -11,7 +11,7 @@ use super::ids::{after, end, least, start, wanted};
 use super::read::{Names, Read, Streams};
 use crate::machine::{Keep, Limits};
 
-/// So many logs are read at once.
+/// The number of logs that are read at once, at most.
 const MOST_LOGS: usize = 1_024;
 
 /// A number that is not negative.
@@ -19,7 +19,7 @@ fn count(text: &[u8]) -> Refused<u64> {
     u64::try_from(number(text)?).map_err(|_| not_a_number())
 }
 
-/// `MAXLEN|MINID [=|~] threshold [LIMIT count]`, and what stands behind it.
+/// Reads `MAXLEN|MINID [=|~] threshold [LIMIT count]`; returns the arguments behind it, too.
 fn keep<'a>(word: &[u8], rest: &'a [Bytes]) -> Refused<(Keep, &'a [Bytes])> {
     let (is_about, rest) = match rest {
         [sign, rest @ ..] if &sign[..] == b"~" => (true, rest),
@@ -47,7 +47,7 @@ fn keep<'a>(word: &[u8], rest: &'a [Bytes]) -> Refused<(Keep, &'a [Bytes])> {
     }
 }
 
-/// `key [NOMKSTREAM] [IDMP producer name] [MAXLEN|MINID …] *|id field value …`
+/// Reads `key [NOMKSTREAM] [IDMP producer name] [MAXLEN|MINID …] *|id field value …`
 pub(super) fn add(arguments: &[Bytes]) -> Refused<Change> {
     let (log, mut rest) = arguments.split_first().ok_or_else(syntax)?;
     let (mut makes, mut producer, mut kept) = (true, None, None);
@@ -71,7 +71,7 @@ pub(super) fn add(arguments: &[Bytes]) -> Refused<Change> {
                 producer = Some((of.clone(), name.clone()));
                 behind
             }
-            // Nothing else refers to entries.
+            // No consumer group refers to entries here.
             _ if ["KEEPREF", "DELREF", "ACKED"].iter().any(|of| is(word, of)) => behind,
             _ => {
                 let expected = wanted(word)?;
@@ -93,7 +93,7 @@ pub(super) fn add(arguments: &[Bytes]) -> Refused<Change> {
     }
 }
 
-/// `key MAXLEN|MINID …`
+/// Reads `key MAXLEN|MINID …`
 pub(super) fn trim(arguments: &[Bytes]) -> Refused<Change> {
     match arguments {
         [log, word, rest @ ..] if is(word, "MAXLEN") || is(word, "MINID") => {
@@ -106,7 +106,7 @@ pub(super) fn trim(arguments: &[Bytes]) -> Refused<Change> {
     }
 }
 
-/// `key from to [COUNT count]`; `is_back`: `key to from`.
+/// Reads `key from to [COUNT count]`; `is_back`: `key to from`.
 pub(super) fn range(arguments: &[Bytes], is_back: bool) -> Refused<Read> {
     let (log, first, second, rest) = match arguments {
         [log, first, second, rest @ ..] => (log, first, second, rest),
@@ -127,13 +127,13 @@ pub(super) fn range(arguments: &[Bytes], is_back: bool) -> Refused<Read> {
         log: log.clone(),
         from,
         to,
-        // Nothing is asked for by less.
+        // A negative count asks for no entry.
         count: count.map(|count| u64::try_from(count).unwrap_or(0)),
         is_back,
     })
 }
 
-/// `[COUNT count] [BLOCK milliseconds] STREAMS key … id …`
+/// Reads `[COUNT count] [BLOCK milliseconds] STREAMS key … id …`
 pub(super) fn streams(arguments: &[Bytes], name: &str) -> Refused<Read> {
     let (mut rest, mut most, mut block) = (arguments, None, None);
     loop {
@@ -146,7 +146,7 @@ pub(super) fn streams(arguments: &[Bytes], name: &str) -> Refused<Read> {
                 let millis = number(text)
                     .map_err(|_| error("ERR timeout is not an integer or out of range"))?;
                 let millis = u64::try_from(millis).map_err(|_| error("ERR timeout is negative"))?;
-                // For ever, as Redis has it.
+                // A time of 0 is for ever, as with Redis.
                 let millis = if millis == 0 {
                     u64::from(u32::MAX) * 1_000
                 } else {
@@ -185,7 +185,7 @@ fn pairs(of: &[Bytes], name: &str) -> Refused<Vec<(Bytes, super::After)>> {
     logs.iter().zip(ids).map(pair).collect()
 }
 
-/// `STREAM key [FULL [COUNT count]]`, `GROUPS key`
+/// Reads `STREAM key [FULL [COUNT count]]`, `GROUPS key`
 pub(super) fn info(arguments: &[Bytes]) -> Refused<Read> {
     match arguments {
         [word, log] if is(word, "STREAM") => Ok(Read::Stream(log.clone(), None)),
@@ -218,7 +218,7 @@ pub(super) fn info(arguments: &[Bytes]) -> Refused<Read> {
     }
 }
 
-/// `cursor [MATCH pattern] [COUNT count] [TYPE kind]`
+/// Reads `cursor [MATCH pattern] [COUNT count] [TYPE kind]`
 pub(super) fn scan(arguments: &[Bytes]) -> Refused<Read> {
     let (cursor, mut rest) = arguments.split_first().ok_or_else(syntax)?;
     let cursor = count(cursor).map_err(|_| error("ERR invalid cursor"))?;
@@ -249,7 +249,7 @@ pub(super) fn scan(arguments: &[Bytes]) -> Refused<Read> {
     }
 }
 
-/// `CREATE log [NX] [MAXLEN count] [MAXBYTES bytes] [MAXAGE milliseconds]`, `SEAL log`, `ABOUT log`
+/// Reads `CREATE log [NX] [MAXLEN count] [MAXBYTES bytes] [MAXAGE milliseconds]`, `SEAL log`, `ABOUT log`
 pub(super) fn rota(arguments: &[Bytes]) -> Refused<Result<Change, Read>> {
     match arguments {
         [word, log] if is(word, "SEAL") => Ok(Ok(Change::Seal(log.clone()))),
@@ -287,7 +287,7 @@ fn make(log: &Bytes, mut rest: &[Bytes]) -> Refused<Change> {
     }
 }
 
-/// Commands of what is no stream, whose first argument is a key of that kind.
+/// Commands for other kinds of values, whose first argument is a key.
 const FOREIGN: &[&str] = &[
     "append",
     "decr",
@@ -346,7 +346,7 @@ pub(super) fn foreign(name: &[u8]) -> Option<&'static str> {
     FOREIGN.iter().find(|word| is(name, word)).copied()
 }
 
-/// What is not there, and what is instead.
+/// The error for a command of streams that is not supported, with the replacement.
 pub(super) fn missing(name: &[u8]) -> Option<&'static str> {
     let groups = "ERR consumer groups are not supported: each reader keeps its own position";
     [

@@ -1,4 +1,4 @@
-//! Commands that read.
+//! Commands that read logs.
 
 use bytes::Bytes;
 use std::time::Duration;
@@ -6,33 +6,33 @@ use std::time::Duration;
 use super::ids::After;
 use crate::machine::Position;
 
-/// See the module's page.
+/// A command that reads logs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Read {
     /// `XRANGE` and `XREVRANGE`.
     Range {
         /// The log.
         log: Bytes,
-        /// From here.
+        /// The first position.
         from: Position,
-        /// To here.
+        /// The last position.
         to: Position,
-        /// So many at most.
+        /// The number of entries, at most.
         count: Option<u64>,
-        /// The last one first.
+        /// The last entry comes first.
         is_back: bool,
     },
     /// `XREAD` and `XMERGE`.
     Streams(Streams),
     /// `XLEN`.
     Length(Bytes),
-    /// `XINFO STREAM`; `Some`: `FULL`, with so many entries, 0 for all.
+    /// `XINFO STREAM`; `Some`: `FULL`, with this number of entries, 0 for all.
     Stream(Bytes, Option<u64>),
     /// `XINFO GROUPS`: there are none.
     Groups(Bytes),
     /// `ROTA ABOUT`.
     About(Bytes),
-    /// A command of what is no stream, by its name.
+    /// A command for another kind of value, by its name.
     Foreign(&'static str, Bytes),
     /// `TYPE`.
     Type(Bytes),
@@ -44,34 +44,34 @@ pub enum Read {
     Size,
 }
 
-/// Which names.
+/// The choice of names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Names {
-    /// Behind so many.
+    /// The number of names before the first one.
     pub cursor: u64,
-    /// So many at a time; none: all, without a cursor.
+    /// The number of names at a time; none: all, without a cursor.
     pub count: Option<u64>,
-    /// Only those like this.
+    /// The pattern of names.
     pub pattern: Option<Bytes>,
-    /// Only logs of this kind: there is one.
+    /// The kind of the logs, as `TYPE` names it: there is one.
     pub kind: Option<Bytes>,
 }
 
-/// Several logs from a place in each.
+/// Several logs, each from a place on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Streams {
-    /// Which, and from where.
+    /// The logs, and the places.
     pub of: Vec<(Bytes, After)>,
-    /// So many entries at most: of each, or of all where they are merged.
+    /// The number of entries, at most: of each log, or of all where they are merged.
     pub count: Option<u64>,
-    /// So long it waits for the first one; none: not at all.
+    /// The time that the client waits for the first entry; none: not at all.
     pub block: Option<Duration>,
-    /// In the order of everything, and never with a gap.
+    /// The entries come in the order of all logs, and never with a gap.
     pub is_merged: bool,
 }
 
 impl Read {
-    /// The logs it is about.
+    /// The logs of the command.
     pub fn logs(&self) -> Vec<&Bytes> {
         match self {
             Self::Range { log, .. }

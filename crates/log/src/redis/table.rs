@@ -1,4 +1,4 @@
-//! The commands that there are.
+//! The table of commands.
 
 use rota_front::command::{Entry, Reach};
 
@@ -16,7 +16,7 @@ const ONE: (i64, i64, i64) = (1, 1, 1);
 const SECOND: (i64, i64, i64) = (2, 2, 1);
 const ALL: (i64, i64, i64) = (1, -1, 1);
 
-/// All of them, by name.
+/// All commands, by name.
 pub const TABLE: &[Entry] = &[
     Entry::new("auth", -2, T, NONE),
     Entry::new("client", -2, A, NONE),
@@ -52,7 +52,7 @@ pub const TABLE: &[Entry] = &[
     Entry::new("xtrim", -4, D, ONE),
 ];
 
-/// The one with this name, in letters of any size.
+/// The command with this name, in letters of any size.
 pub fn find(name: &[u8]) -> Option<&'static Entry> {
     rota_front::command::find(TABLE, name)
 }

@@ -1,4 +1,4 @@
-//! A state is taken in: what files have of it, and what they do not.
+//! The begin with a state: the search for its records in files, and for those that are missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,7 +12,7 @@ use super::state::Segment;
 use super::tails::{Extent, Tails};
 use super::{Inner, Missing, Store, lock};
 
-/// What the system says of a sector that cannot be read.
+/// The system's error for a sector that cannot be read.
 const EIO: i32 = 5;
 
 /// The files of each log, by the position of their first record.
@@ -25,7 +25,7 @@ struct File {
     id: Option<u64>,
 }
 
-/// What a file was found to have.
+/// The good records of a file.
 #[derive(Clone, Copy)]
 struct Piece {
     extent: Extent,
@@ -35,7 +35,7 @@ struct Piece {
     is_durable: bool,
 }
 
-/// A log's files that stay, and the positions of those that go.
+/// The files of a log that stay, and the first positions of those that go.
 #[derive(Default)]
 struct Adopted {
     pieces: Vec<Piece>,
@@ -43,15 +43,15 @@ struct Adopted {
 }
 
 impl<D: LogDisk + 'static> Store<D> {
-    /// Takes in a state: of each log its id, its first position and the next. What files have beyond is cut off, as it will be
-    /// appended again; logs that are not named go. What was in memory is forgotten.
+    /// Takes in a state: of each log its id, its first position and the next. Records in files beyond that are cut off,
+    /// as they will be appended again; logs that are not named go. Records in memory are forgotten.
     ///
-    /// `tails` are the newest that are known to be this store's, whether or not the state is of the same checkpoint. They are
-    /// trusted, and of files that grew no more nothing is read. Others are read through, so without tails it takes as long as
-    /// that. Returned is what has to be [filled](Self::fill) in.
+    /// `tails` are the newest that are known to be this store's, whether or not the state is of the same checkpoint.
+    /// They are trusted, and of files that did not grow since nothing is read. Other files are read through, so without
+    /// tails this takes long. Returned are the positions that have to be [filled](Self::fill) in.
     ///
     /// # Errors
-    /// The system's own. It has to be called again then.
+    /// The system's own. The caller has to call again then.
     pub fn begin(
         &self,
         logs: &[(u64, u64, u64)],
@@ -96,7 +96,7 @@ impl<D: LogDisk + 'static> Store<D> {
 }
 
 impl<D: LogDisk> Inner<D> {
-    /// Forgets all but the floors, and raises those to the state's.
+    /// Forgets all but the floors, and raises these to the state's.
     fn reset(&self, logs: &[(u64, u64, u64)]) {
         let mut state = lock(&self.state);
         state.reset();
@@ -119,7 +119,7 @@ impl<D: LogDisk> Inner<D> {
         }
     }
 
-    /// The files there are. Those that were to take others' places are removed.
+    /// The files of all logs. Files that were to take others' places are removed.
     fn list(&self) -> io::Result<Listed> {
         let disk = lock(&self.disk);
         let mut listed = Listed::new();
@@ -184,7 +184,7 @@ impl<D: LogDisk> Inner<D> {
         Ok(adopted)
     }
 
-    /// What a file has before `limit`, when so much of it is known.
+    /// The records of a file before `limit`, given those that are known.
     fn look(&self, log: u64, known: Extent, length: u64, limit: u64) -> io::Result<Option<Piece>> {
         let first = known.first;
         let start = Entry {
@@ -210,7 +210,7 @@ impl<D: LogDisk> Inner<D> {
         }))
     }
 
-    /// What was found becomes what is known. Returns what is missing.
+    /// Takes the files that stay into the state of the store. Returns the missing positions.
     fn install(&self, log: u64, floor: u64, next: u64, pieces: &[Piece]) -> Vec<Missing> {
         let mut state = lock(&self.state);
         let mut missing = Ranges::default();
@@ -230,7 +230,7 @@ impl<D: LogDisk> Inner<D> {
             let can_grow = piece.is_exact && next == entry.next && bytes < most;
             active = (can_grow && piece.is_durable).then_some(first);
             if !piece.is_durable {
-                // An earlier process may have failed to sync it. The system would not say so again.
+                // An earlier process may have failed to sync the file. The system would not say so again.
                 if let Some(segment) = entry.segments.get_mut(&first) {
                     segment.is_suspect = true;
                 }
@@ -247,7 +247,7 @@ impl<D: LogDisk> Inner<D> {
     }
 }
 
-/// What cannot be read has to come from another replica.
+/// Takes a read error of the disk for the end of the readable part: the rest has to come from another replica.
 fn if_readable<T>(seen: io::Result<T>, or: T) -> io::Result<T> {
     match seen {
         Err(error) if error.raw_os_error() == Some(EIO) => Ok(or),
@@ -256,7 +256,7 @@ fn if_readable<T>(seen: io::Result<T>, or: T) -> io::Result<T> {
 }
 
 impl Adopted {
-    /// Takes in what a file has, next to those with records before.
+    /// Takes in the records of a file, next to those of files before it.
     fn take(&mut self, first: u64, piece: Option<Piece>) {
         let Some(piece) = piece else {
             self.gone.push(first);
@@ -274,7 +274,7 @@ impl Adopted {
         }
     }
 
-    /// Files that are all below the floor go.
+    /// Gives up files that are all below the floor.
     fn drop_below(&mut self, floor: u64) {
         let below = self
             .pieces

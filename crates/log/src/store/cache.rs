@@ -1,7 +1,7 @@
 //! Recent records in memory, in chunks; those that are not written yet, too.
 //!
-//! Small runs are put together, so that many of them cost little more than their bytes. A chunk that was given away keeps its
-//! memory until the last reader is done with it.
+//! Small runs are put together, so that many of them cost little more than their bytes. A chunk that was given away
+//! keeps its memory until the last reader is done with it.
 
 use bytes::{Bytes, BytesMut};
 
@@ -9,16 +9,16 @@ use super::Missing;
 use super::record::Run;
 use super::state::{Queued, State};
 
-/// Small runs are put together until they have so many bytes.
+/// The size up to which small runs are put together.
 const CHUNK: usize = 32 << 10;
 
-/// A run of so many bytes is a chunk of its own, and is not copied.
+/// The size from which on a run is a chunk of its own, and is not copied.
 const WHOLE: usize = 16 << 10;
 
-/// Pieces of less are put together for a reader that wants more.
+/// The size below which pieces are put together for a reader that wants more.
 const WORTH_GIVING: usize = 256 << 10;
 
-/// What a chunk costs beside its bytes, about.
+/// The memory of a chunk beside its bytes, about.
 const OVERHEAD: usize = 160;
 
 /// Consecutive records of one log.
@@ -28,19 +28,19 @@ pub(super) struct Chunk {
     pub(super) first: u64,
     pub(super) next: u64,
     data: Data,
-    /// Records before this one are written,
+    /// Records before this one are written.
     pub(super) written: u64,
-    /// which are so many bytes.
+    /// The bytes of these records.
     pub(super) written_bytes: usize,
-    /// It is in the writer's queue, or in its hands.
+    /// The chunk is in the writer's queue, or being written.
     pub(super) is_queued: bool,
-    /// What is not written was appended behind this mark, and before the next.
+    /// The unwritten records were appended behind this mark, and before the next.
     mark: u64,
 }
 
 #[derive(Debug)]
 enum Data {
-    /// More may come.
+    /// More records may come.
     Open(BytesMut),
     Whole(Bytes),
 }
@@ -65,7 +65,7 @@ impl Chunk {
         self.len() - self.written_bytes
     }
 
-    /// Its bytes from `at` on. They are copied where more may come behind them.
+    /// The bytes from `at` on. They are copied if more records may come behind them.
     pub(super) fn bytes_from(&self, at: usize) -> Bytes {
         match &self.data {
             Data::Open(bytes) => Bytes::copy_from_slice(bytes.get(at..).unwrap_or_default()),
@@ -73,7 +73,7 @@ impl Chunk {
         }
     }
 
-    /// Nothing more comes.
+    /// Lets no more records come.
     fn close(&mut self) {
         if let Data::Open(bytes) = &mut self.data {
             let is_tight = bytes.len() * 4 >= bytes.capacity() * 3;
@@ -84,7 +84,7 @@ impl Chunk {
         }
     }
 
-    /// Whether a run can be put behind what is there.
+    /// Whether a run can be put behind the records of the chunk.
     fn takes(&self, first: u64, bytes: usize, mark: u64) -> bool {
         matches!(self.data, Data::Open(_))
             && self.next == first
@@ -94,7 +94,8 @@ impl Chunk {
 }
 
 impl State {
-    /// Takes in a run. Runs below the floor are not kept: they are appended again behind a checkpoint that is older than it.
+    /// Takes in a run. Runs below the floor are not kept: they are appended again behind a checkpoint that is older
+    /// than the floor.
     pub(super) fn push(&mut self, log: u64, first: u64, count: u32, bytes: Bytes) {
         let entry = self.logs.entry(log).or_default();
         let next = first + u64::from(count);
@@ -157,7 +158,7 @@ impl State {
         self.arrival.push_back((log, id));
     }
 
-    /// A chunk, if it is still there.
+    /// A chunk, if it is still in memory.
     pub(super) fn chunk(&mut self, log: u64, id: u64) -> Option<&mut Chunk> {
         let chunks = &mut self.logs.get_mut(&log)?.chunks;
         let at = chunks.binary_search_by_key(&id, |chunk| chunk.id).ok()?;
@@ -174,7 +175,7 @@ impl State {
         Some(chunk)
     }
 
-    /// Makes room by what came first, as long as it is written.
+    /// Makes room: drops the chunks that came first, as long as they are written.
     pub(super) fn evict(&mut self) {
         while let Some((log, id)) = self.arrival.front().copied() {
             let is_over = self.cached > self.options.cache_bytes;
@@ -185,7 +186,7 @@ impl State {
             }
             self.arrival.pop_front();
         }
-        // One that stays for long must not keep the names of all that went behind it.
+        // A chunk that stays for long must not keep the names of all that went behind it.
         if self.arrival.len() > 2 * self.chunks + 1_024 {
             let mut arrival = std::mem::take(&mut self.arrival);
             arrival.retain(|(log, id)| self.chunk(*log, *id).is_some());
@@ -193,7 +194,7 @@ impl State {
         }
     }
 
-    /// Drops what is below a position from memory.
+    /// Drops chunks below a position from memory.
     pub(super) fn drop_below(&mut self, log: u64, floor: u64) {
         while let Some(entry) = self.logs.get(&log) {
             let first = entry.chunks.front().filter(|chunk| chunk.next <= floor);
@@ -204,7 +205,7 @@ impl State {
         }
     }
 
-    /// While the disk fails and too much waits for it: what has waited longest becomes a gap.
+    /// Gives up the oldest unwritten chunks while the disk fails and too much waits for it: they become gaps.
     pub(super) fn give_up_oldest(&mut self) {
         while self.is_failing && self.unwritten > self.options.unwritten_bytes {
             let is_chunk = |queued: &Queued| matches!(queued, Queued::Chunk { .. });
@@ -225,7 +226,7 @@ impl State {
         }
     }
 
-    /// Chunks with the records from `from` on: enough for `most` bytes, or one.
+    /// Runs with the records from `from` on: enough for `most` bytes, or one.
     pub(super) fn cached(&self, log: u64, from: u64, to: u64, most: usize) -> Vec<Run> {
         let mut found: Vec<Run> = Vec::new();
         let Some(entry) = self.logs.get(&log).filter(|entry| from >= entry.floor) else {
@@ -248,14 +249,14 @@ impl State {
         found
     }
 
-    /// The first gap of a log at or behind a position.
+    /// The gap of a log that a position is in.
     pub(super) fn gap(&self, log: u64, position: u64) -> Option<Missing> {
         let (from, to) = self.logs.get(&log)?.missing.at(position)?;
         Some(Missing { log, from, to })
     }
 }
 
-/// Makes one run of pieces that follow each other, as long as that is worth it.
+/// Makes one run of pieces that follow each other, as far as that is worth the copy.
 pub(super) fn join(pieces: &[Run], from: u64, to: u64, most: usize) -> Option<Run> {
     let first = pieces.first()?.part(from, to, most)?;
     let has_more = first.next() < to && pieces.len() > 1 && pieces[0].next() == first.next();

@@ -1,11 +1,11 @@
-//! Why a read has no records, and what there is to know about a store.
+//! The reasons why a read has no records, and the state of a store for its operator.
 
 use std::{fmt, io};
 
-/// Positions of a log that are not on this disk: `from` and what follows before `to`.
+/// Positions of a log that are not on this disk: from `from` on before `to`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Missing {
-    /// Which log.
+    /// The log.
     pub log: u64,
     /// The first position.
     pub from: u64,
@@ -13,41 +13,42 @@ pub struct Missing {
     pub to: u64,
 }
 
-/// Why a read has no records.
+/// The reason why a read has no records.
 #[derive(Debug)]
 pub enum ReadError {
-    /// Positions that this replica does not have. Another one does: get them there and [`fill`](super::Store::fill) them in.
+    /// This replica does not have these positions. Another one does: get the records there and
+    /// [`fill`](super::Store::fill) them in.
     Missing {
         /// The first position.
         from: u64,
         /// The position behind the last.
         to: u64,
     },
-    /// Records on the disk are damaged, somewhere in these positions, which are those of one file. It has to be
-    /// [replaced](super::Store::repair) by what another replica has.
+    /// Records on the disk are damaged, somewhere in these positions, which are those of one file. The file has to be
+    /// [replaced](super::Store::repair) by the records of another replica.
     Damaged {
         /// The first position.
         from: u64,
         /// The position behind the last.
         to: u64,
     },
-    /// The log begins later.
+    /// The log begins at a later position.
     Trimmed {
-        /// With this position, or never again if it was deleted (`u64::MAX`).
+        /// The first position, or `u64::MAX` if the log was deleted.
         first: u64,
     },
-    /// The log does not go so far yet.
+    /// The log does not go as far yet.
     NotThere {
         /// The position of the next append.
         next: u64,
     },
-    /// The disk failed. If it goes on to, the file can be [replaced](super::Store::repair) as a damaged one is.
+    /// The disk failed. If it fails again, the file can be [replaced](super::Store::repair) as a damaged one is.
     Io {
         /// The first position of the file.
         from: u64,
         /// The position behind its last.
         to: u64,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
 }
@@ -73,7 +74,7 @@ impl std::error::Error for ReadError {
     }
 }
 
-/// What there is to know about a store.
+/// The state of a store, for its operator.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Status {
     /// Bytes of records on the disk.
@@ -82,11 +83,11 @@ pub struct Status {
     pub segments: usize,
     /// Memory that recent records take.
     pub cached_bytes: usize,
-    /// Of that, what waits to be written.
+    /// The part of that memory that waits to be written.
     pub unwritten_bytes: usize,
     /// Positions that are missing now.
     pub missing_records: u64,
-    /// How often records were given up, since the disk failed for long or lost what it had.
+    /// The number of times that records were given up, since the disk failed for long or lost them.
     pub gaps: u64,
     /// Damaged files that were seen.
     pub damaged: u64,
@@ -94,8 +95,8 @@ pub struct Status {
     pub repaired: u64,
     /// Calls of the disk to write, sync or remove that failed.
     pub errors: u64,
-    /// The last of those.
+    /// The last of these errors.
     pub last_error: Option<String>,
-    /// The last write failed. It is tried again.
+    /// The last write failed. The store tries again.
     pub is_failing: bool,
 }

@@ -1,4 +1,4 @@
-//! Files that are open: so many at most, and the least recently used is closed first.
+//! Open files: a limited number, of which the least recently used is closed first.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! What is missing comes from another replica.
+//! The filling in of missing records from another replica.
 
 use std::io;
 
@@ -9,11 +9,11 @@ use super::writer::Target;
 use super::{Inner, Store, lock};
 
 impl<D: LogDisk + 'static> Store<D> {
-    /// Takes in a run that another replica has, where it is missing here; what is not missing is left out. It is on the disk then,
-    /// and durable with the next checkpoint. To be called by a thread that may wait for the disk.
+    /// Takes in the records of a run from another replica that are missing here. They are on the disk then, and durable
+    /// with the next checkpoint. To be called by a thread that may wait for the disk.
     ///
     /// # Errors
-    /// The system's own. What was not written is missing still.
+    /// The system's own. Records that were not written are still missing.
     pub fn fill(&self, run: &Run) -> io::Result<()> {
         let inner = &self.inner;
         let _alone = lock(&inner.filling);
@@ -31,7 +31,7 @@ impl<D: LogDisk + 'static> Store<D> {
         Ok(())
     }
 
-    /// What is missing, of all logs.
+    /// The missing positions of all logs.
     pub fn missing(&self) -> Vec<super::Missing> {
         let state = lock(&self.inner.state);
         let mut all = Vec::new();
@@ -54,7 +54,7 @@ impl<D: LogDisk> Inner<D> {
             state.fail("fill", &error);
             return Err(error);
         }
-        // It may have been trimmed meanwhile: then it is removed as all is that was.
+        // The records may have been trimmed meanwhile: then their file is removed as all trimmed ones are.
         let at = state.extend(log, first, next, part.bytes(), target);
         let Some(entry) = state.logs.get_mut(&log) else {
             return Ok(());

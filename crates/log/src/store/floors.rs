@@ -1,10 +1,10 @@
-//! Small files: where logs begin, and whose the directory is.
+//! Small files: the first positions of logs, and the number of the store.
 //!
-//! A floor is durable before any file below it goes. Else a replica that begins anew with an older checkpoint would take
-//! what is gone for lost.
+//! A floor is durable before any file below it goes. Else a replica that begins anew with an older checkpoint would
+//! take trimmed records for lost ones.
 //!
-//! The disk may be full when files are to go so that it is not. A spare file of zeros is kept therefore, and the floors are
-//! written over it: where a file has its blocks, that takes no room.
+//! A disk may be full just when files are to be removed. So a spare file of zeros is kept, and the floors are written
+//! over it: a file that has its blocks takes no more room.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -94,7 +94,7 @@ pub(super) fn read_floors<D: LogDisk>(disk: &D) -> io::Result<Option<BTreeMap<u6
     })
 }
 
-/// The number of the store in this directory: it gets `fresh` where it has none, or a damaged one.
+/// The number of the store in this directory: `fresh` where it has none, or a damaged one.
 pub(super) fn store_id<D: LogDisk>(disk: &Mutex<D>, fresh: u64) -> io::Result<u64> {
     let found = read(&*lock(disk), STORE)?;
     let id = found.and_then(|bytes| {
@@ -150,10 +150,11 @@ impl<D: LogDisk> Inner<D> {
 }
 
 impl<D: LogDisk + 'static> Store<D> {
-    /// Keeps tails that are in no state of this replica's own, so that it need not look through all records after a restart.
+    /// Keeps tails that are in no state of this replica's own, so that it need not read through all records after a
+    /// restart.
     ///
     /// # Errors
-    /// The system's own: without them it does look.
+    /// The system's own: without these tails the store does read through them.
     pub fn keep_tails(&self, tails: &Tails) -> io::Result<()> {
         let mut bytes = Vec::new();
         tails.encode(&mut bytes);
@@ -165,7 +166,7 @@ impl<D: LogDisk + 'static> Store<D> {
         disk.sync_names()
     }
 
-    /// What was kept last, if it is there and sound.
+    /// The tails that were kept last, if they are there and sound.
     pub fn kept_tails(&self) -> Option<Tails> {
         let disk = lock(&self.inner.disk);
         let file = disk.open(TAILS, Access::Read).ok()?;

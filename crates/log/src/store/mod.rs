@@ -4,19 +4,22 @@
 //! thread that applies never waits for a disk: a [`Store`] takes runs into memory, and its own thread writes them to files, one
 //! log's behind each other, in segments. Nothing is synced until a checkpoint is taken ([`Store::mark`], [`Store::sync`]).
 //!
-//! | what a disk can do | what becomes of it |
+//! | state of the disk | consequence |
 //! |---|---|
 //! | it is slow | appends wait, once much is unwritten |
-//! | it is full, or writes fail | they are tried again. Meanwhile memory is kept in bounds: the oldest runs are given up, and are missing. No checkpoint is completed until they are [filled](Store::fill) in from another replica |
-//! | a sync fails | the checkpoint fails. The next one writes the file anew, from what can be read of it; what cannot is missing |
-//! | power is lost | what no checkpoint has is replayed by acceptors. [`Store::begin`] cuts it off |
-//! | a record is damaged, or a file is too short | it is never given away: readers are told, and can [replace](Store::repair) the file |
-//! | a file is gone | it is missing |
+//! | it is full, or writes fail | they are tried again. Meanwhile memory is kept in bounds: the oldest runs are given
+//! up, and are missing. No checkpoint is completed until they are [filled](Store::fill) in from another replica |
+//! | a sync fails | the checkpoint fails. The next one writes the file anew, from the part of it that can be read; the
+//! rest is missing |
+//! | power is lost | records that no checkpoint has are replayed by acceptors. [`Store::begin`] cuts them off |
+//! | a record is damaged, or a file is too short | the record is never given away: readers are told, and can
+//! [replace](Store::repair) the file |
+//! | a file is gone | its records are missing |
 //!
 //! # What this does not do
 //!
-//! It does not look for damage that nobody reads. It keeps what a reader may still want, not what the state says: whoever
-//! reads compares with the state's own first position.
+//! The store does not look for damage that nobody reads. It keeps records that a reader may still want, not those that
+//! the state names: a reader compares positions with the state's own first one.
 
 mod begin;
 mod cache;
@@ -55,33 +58,35 @@ pub use writer::Step;
 use files::Files;
 use state::{DELETED, State};
 
-/// Who writes.
+/// The thread that writes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Writing {
     /// A thread of the store.
     #[default]
     Thread,
-    /// Whoever calls [`Store::step`], and whoever would wait for the writer: so that tests have one order of all calls.
+    /// The caller of [`Store::step`], and any caller that would wait for the writer: so that tests have one order of
+    /// all calls.
     Caller,
 }
 
-/// How a store uses memory and disk.
+/// The use of memory and disk by a store.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// A file gets no more records once it has so many bytes. What is trimmed goes in whole files.
+    /// The size of a file from which on it gets no more records. Trimmed records go in whole files.
     pub segment_bytes: u64,
     /// Memory for recent records of all logs together. Readers of those need no disk.
     pub cache_bytes: usize,
-    /// So much may wait to be written: then appends wait, too, or old runs are given up if the disk fails. At most this comes
-    /// to the memory that recent records take.
+    /// The bytes that may wait to be written: with more, appends wait, too, or old runs are given up if the disk fails.
+    /// They come on top of `cache_bytes`, at most.
     pub unwritten_bytes: usize,
-    /// Of a file, the place of one record in so many bytes is kept in memory: a read goes over so much before it begins.
+    /// The distance, in bytes of a file, of records whose places are kept in memory: a read goes over as much before it
+    /// begins.
     pub index_bytes: u64,
-    /// So many files have that, those that are read.
+    /// The number of files with such places, at most: those that are read.
     pub indexes: usize,
-    /// How often files are removed at most. The floors are made durable each time.
+    /// The time between two removals of files, at least. The floors are made durable each time.
     pub trim_every: Duration,
-    /// Who writes.
+    /// The thread that writes.
     pub writing: Writing,
 }
 
@@ -99,27 +104,28 @@ impl Default for Options {
     }
 }
 
-/// Takes a lock. A thread that panicked with it has changed nothing half: what is locked is changed by whole steps.
+/// Takes a lock. A thread that panicked with the lock has left nothing half changed: the data are changed by whole
+/// steps.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the threads share. Locks are taken in this order: `turn`, `filling`, `floors`, `disk`, `state`; and `files` and
-/// `next_trim` last.
+/// The data that the threads share. Locks are taken in this order: `turn`, `filling`, `floors`, `disk`, `state`; and
+/// `files` and `next_trim` last.
 struct Inner<D: LogDisk> {
-    /// Who writes queued runs has it, and who must not have them written meanwhile.
+    /// Held by the thread that writes queued runs, and by one during which none may be written.
     turn: Mutex<()>,
-    /// Who fills in what is missing has it.
+    /// Held by the thread that fills in missing records.
     filling: Mutex<()>,
-    /// Who writes the floors has it.
+    /// Held by the thread that writes the floors.
     floors: Mutex<()>,
     disk: Mutex<D>,
     state: Mutex<State>,
     files: Files<D::File>,
     next_trim: Mutex<Instant>,
-    /// The writer waits for it: there is something to do.
+    /// Wakes the writer: there is something to do.
     work: Condvar,
-    /// Everybody else waits for it: something was written, or failed.
+    /// Wakes all other threads: something was written, or failed.
     changed: Condvar,
     store: u64,
     writing: Writing,
@@ -158,7 +164,7 @@ impl<D: LogDisk + 'static> Store<D> {
                     entry.deleted_before = (floor == DELETED).then_some(0);
                 }
             }
-            // What was trimmed is then taken for lost, and another replica says that it is not.
+            // Trimmed records then count as lost, and another replica says that they are trimmed.
             None => state.counters.damaged += 1,
         }
         let fresh = getrandom::u64().map_err(io::Error::from)?;
@@ -177,7 +183,7 @@ impl<D: LogDisk + 'static> Store<D> {
             store,
             writing: options.writing,
         });
-        // Nothing is lost if there is none but time, on a disk that is full.
+        // Without a spare file only time is lost, on a disk that is full.
         let _ = inner.make_spare();
         let writer = match options.writing {
             Writing::Caller => None,
@@ -192,10 +198,10 @@ impl<D: LogDisk + 'static> Store<D> {
 
     /// Takes in a run of `count` encoded records, of which the first has position `first`.
     ///
-    /// It waits while too much is unwritten, but not for a disk that fails.
+    /// The call waits while too much is unwritten, but not for a disk that fails.
     ///
     /// # Panics
-    /// When it does not follow what was appended before.
+    /// When the run does not follow the last one.
     pub fn append(&self, log: u64, first: u64, count: u32, bytes: Bytes) {
         let inner = &self.inner;
         let mut state = lock(&inner.state);
@@ -213,11 +219,11 @@ impl<D: LogDisk + 'static> Store<D> {
     pub fn trim(&self, log: u64, first: u64) {
         lock(&self.inner.state).raise(log, first);
         self.inner.work.notify_one();
-        // Whoever waits for room may have it.
+        // A thread that waits for room may have it now.
         self.inner.changed.notify_all();
     }
 
-    /// All of a log goes, and it will never be there again: nobody appends to it but who replays what was before.
+    /// Deletes a log for ever: appends to it come only as a replay of old ones.
     pub fn delete(&self, log: u64) {
         {
             let mut state = lock(&self.inner.state);
@@ -230,8 +236,8 @@ impl<D: LogDisk + 'static> Store<D> {
         self.inner.changed.notify_all();
     }
 
-    /// No checkpoint from before `mark` will ever be begun with. What is known only for their sake, of logs that were deleted, is
-    /// forgotten.
+    /// Notes that no replica begins with a checkpoint from before `mark` any more. The store forgets data about deleted
+    /// logs that only such checkpoints need.
     pub fn settle(&self, mark: Mark) {
         let mut state = lock(&self.inner.state);
         let in_flight = state.in_flight;
@@ -243,7 +249,7 @@ impl<D: LogDisk + 'static> Store<D> {
         state.are_floors_dirty |= state.logs.len() != before;
     }
 
-    /// Does what the writer would do next, with [`Writing::Caller`].
+    /// Does the next work of the writer, with [`Writing::Caller`].
     pub fn step(&self) -> Step {
         self.inner.step()
     }
@@ -253,7 +259,7 @@ impl<D: LogDisk + 'static> Store<D> {
         self.inner.store
     }
 
-    /// What there is to know.
+    /// The state of the store, for its operator.
     pub fn status(&self) -> Status {
         let state = lock(&self.inner.state);
         let mut status = Status {
@@ -317,7 +323,7 @@ impl<D: LogDisk + 'static> Drop for Store<D> {
         self.inner.work.notify_all();
         self.inner.changed.notify_all();
         if let Some(writer) = self.writer.take() {
-            // It panicked, and has said so itself.
+            // A writer that panicked has said so itself.
             let _ = writer.join();
         }
     }

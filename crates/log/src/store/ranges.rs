@@ -50,7 +50,7 @@ impl Ranges {
         (position < *to).then_some((*from, *to))
     }
 
-    /// Those between `from` and `to`, cut there.
+    /// The ranges between `from` and `to`, cut there.
     pub(super) fn within(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
         let mut found: Vec<(u64, u64)> = Vec::new();
         if from >= to {

@@ -1,4 +1,4 @@
-//! Reads: of what is in memory, and else of files.
+//! Reads of records, from memory or from files.
 
 use std::io;
 
@@ -11,10 +11,10 @@ use super::segment::{Blocks, Entry, HEADER, Index, id_of, name, walk};
 use super::state::{Segment, State};
 use super::{Inner, ReadError, Store, lock};
 
-/// No read has more than about this, whatever is asked.
+/// The bytes of a read, at most, about.
 const MOST: usize = 16 << 20;
 
-/// Where records are.
+/// The source of records.
 enum Found {
     Cached(Vec<Run>),
     Disk(Plan),
@@ -29,34 +29,35 @@ struct Plan {
     most: usize,
     first: u64,
     id: u64,
-    /// Where its records end: the position and the place in the file.
+    /// The end of its records: the position and the place in the file.
     end: Entry,
-    /// Where to begin. None if the file has no index yet.
+    /// The place to begin at. None if the file has no index yet.
     start: Option<Entry>,
-    /// So much may lie between.
+    /// The bytes, at most, from that place to the first wanted record.
     skip: usize,
 }
 
-/// What a piece of a file has of the wanted records.
+/// The wanted records in a piece of a file.
 enum Picked {
-    /// From one place to the other in the piece, and the position behind.
+    /// The records: their beginning and end in the piece, and the position behind them.
     Run(usize, usize, u64),
-    /// So many bytes are needed from this record on.
+    /// More bytes are needed: this number, from this record on.
     More(Entry, usize),
     Bad,
 }
 
 impl<D: LogDisk + 'static> Store<D> {
-    /// The records from `from` on before `to` that are in memory: of about `most` bytes, at least one. It never waits for the disk.
+    /// The records from `from` on before `to` that are in memory: of about `most` bytes, at least one. The call never
+    /// waits for the disk.
     pub fn cached(&self, log: u64, from: u64, to: u64, most: usize) -> Option<Run> {
         let pieces = lock(&self.inner.state).cached(log, from, to, most);
         join(&pieces, from, to, most)
     }
 
-    /// The records from `from` on before `to`: of about `most` bytes, at least one. Fewer than there are come where a file ends.
+    /// The records from `from` on before `to`: of about `most` bytes, at least one. A read ends at the end of a file.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is no record.
     pub fn read(&self, log: u64, from: u64, to: u64, most: usize) -> Result<Run, ReadError> {
         let most = most.min(MOST);
         loop {
@@ -65,7 +66,7 @@ impl<D: LogDisk + 'static> Store<D> {
                 Found::Cached(pieces) => join(&pieces, from, to, most),
                 Found::Disk(plan) => self.inner.read_file(&plan)?,
             };
-            // Else the file went meanwhile, and the state tells why.
+            // Without a run, the file went meanwhile, and the state tells why.
             if let Some(run) = run {
                 return Ok(run);
             }
@@ -121,7 +122,7 @@ impl State {
         Ok(Found::Disk(plan))
     }
 
-    /// Bad records were found; says the error for it, none if the file is another now.
+    /// Notes that a file has bad records; the error for that, or none if the file is another one now.
     fn damaged(&mut self, log: u64, first: u64, id: u64) -> Option<ReadError> {
         let entry = self.logs.get_mut(&log)?;
         let floor = entry.floor;
@@ -129,7 +130,7 @@ impl State {
         let to = segment.next;
         let is_new = !std::mem::replace(&mut segment.is_damaged, true);
         segment.hint = None;
-        // It is going to be replaced.
+        // The file is going to be replaced.
         entry.seal(first);
         self.counters.damaged += u64::from(is_new);
         let from = first.max(floor);
@@ -141,7 +142,7 @@ impl State {
 }
 
 impl Segment {
-    /// Some record that is not far before this one; none if there is no index to know one.
+    /// The place of a record that is not far before this one; none if there is no index.
     fn place_before(&self, first: u64, position: u64) -> Option<Entry> {
         let beginning = Entry {
             position: first,
@@ -203,7 +204,7 @@ impl<D: LogDisk> Inner<D> {
         Ok(Some(run))
     }
 
-    /// The index of a file, as far as its headers are good; none if its own is not.
+    /// The index of a file, up to its first bad header; none if the header of the file is bad.
     fn indexed(&self, file: &D::File, plan: &Plan) -> io::Result<Option<Index>> {
         if id_of(file, plan.log, plan.first)? != Some(plan.id) {
             return Ok(None);
@@ -222,7 +223,7 @@ impl<D: LogDisk> Inner<D> {
     }
 }
 
-/// Reads the wanted records, and where they end; none when they are damaged.
+/// Reads the wanted records, and the place behind them; none when they are damaged.
 fn read_run<F: LogFile>(file: &F, plan: &Plan, start: Entry) -> io::Result<Option<(Run, Entry)>> {
     let seed = Seed::of(plan.log);
     let mut here = start;
@@ -256,7 +257,7 @@ fn read_run<F: LogFile>(file: &F, plan: &Plan, start: Entry) -> io::Result<Optio
     }
 }
 
-/// Picks the wanted records out of a piece of a file that begins with the record `here`. Only those are summed.
+/// Picks the wanted records out of a piece of a file that begins with the record `here`. Only their sums are checked.
 fn pick(bytes: &[u8], seed: Seed, here: Entry, plan: &Plan) -> Picked {
     let (mut at, mut position, mut start) = (0, here.position, 0);
     while position < plan.to {

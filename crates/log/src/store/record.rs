@@ -11,7 +11,7 @@
 //! | 8 | stamp, in milliseconds |
 //! | … | payload |
 //!
-//! The id is in the sum alone: a record that got into another log's file is a bad one there.
+//! The log's id is in the sum alone: a record that got into another log's file is a bad one there.
 
 use std::fmt;
 
@@ -19,22 +19,22 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use crc_fast::{CrcAlgorithm, Digest};
 use rota_multiring::{Place, Rank};
 
-/// What a record has before its payload.
+/// The length of a record's header, before its payload.
 pub const HEADER_BYTES: usize = 46;
 
 /// The longest payload.
 pub const PAYLOAD_LIMIT: usize = 4 << 20;
 
-/// What is wrong with bytes that were to be a run.
+/// An error in bytes that were to be a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RunError {
-    /// There is no record in it.
+    /// There is no record.
     Empty,
-    /// It ends within the record of this position.
+    /// The bytes end within the record of this position.
     Cut(u64),
-    /// The record that should have this position has another, or an impossible length.
+    /// The record that should have this position has another one, or an impossible length.
     Header(u64),
-    /// The sum of this position's record is another: it is damaged, or of another log.
+    /// The sum of this position's record is wrong: the record is damaged, or of another log.
     Sum(u64),
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// The header at the beginning of `bytes`: none when they are too few or it cannot be one.
+    /// The header at the beginning of `bytes`: none when they are too few or no header.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk()?;
         let length = u32::from_le_bytes(field(bytes, 4)) as usize;
@@ -103,7 +103,7 @@ impl Head {
         HEADER_BYTES + self.length
     }
 
-    /// Whether `record`, which has its whole length, is what was written.
+    /// Whether `record`, which has its whole length, is as it was written.
     pub(super) fn is_good(&self, seed: Seed, record: &[u8]) -> bool {
         seed.sum(&record[4..]) == self.sum
     }
@@ -120,9 +120,9 @@ pub struct RecordRef<'a> {
     pub position: u64,
     /// Its place in the order of all logs.
     pub place: Place,
-    /// When it was appended, in milliseconds since 1970, as whoever sent it had it.
+    /// The time of the append, in milliseconds since 1970, by the clock of its sender.
     pub stamp_ms: u64,
-    /// What was appended. [`Bytes::slice_ref`] on the run's bytes makes it owned without a copy.
+    /// The bytes that were appended. [`Bytes::slice_ref`] on the run's bytes makes it owned without a copy.
     pub payload: &'a [u8],
 }
 
@@ -136,10 +136,10 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run from somebody else: every record is looked at.
+    /// A run from another process: every record is checked.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first error in the run.
     pub fn check(log: u64, first: u64, bytes: Bytes) -> Result<Self, RunError> {
         let seed = Seed::of(log);
         let (mut at, mut next) = (0, first);
@@ -228,8 +228,8 @@ impl<'a> IntoIterator for &'a Run {
     }
 }
 
-/// Goes from the record `first` towards `to`, over about `most` bytes but at least one record. Says how far it got, in bytes and
-/// positions; none when what is in between is no run.
+/// Goes from the record `first` towards `to`, over about `most` bytes but at least one record. Returns the distance, in
+/// bytes, and the position reached; none when the bytes in between are no run.
 pub(super) fn hop(bytes: &[u8], first: u64, to: u64, most: usize) -> Option<(usize, u64)> {
     let (mut at, mut position) = (0, first);
     while position < to {
@@ -290,7 +290,7 @@ impl RunBuilder {
         }
     }
 
-    /// Adds a record; says its position.
+    /// Adds a record; returns its position.
     ///
     /// # Panics
     /// When the payload is longer than [`PAYLOAD_LIMIT`].
@@ -308,7 +308,7 @@ impl RunBuilder {
         position
     }
 
-    /// The run: none when nothing was added.
+    /// The run: none without records.
     pub fn finish(self) -> Option<Run> {
         let bytes = self.bytes.freeze();
         let is_any = self.next > self.first;
@@ -319,7 +319,7 @@ impl RunBuilder {
 /// Adds one record to `out`.
 ///
 /// # Panics
-/// When the payload is longer than [`PAYLOAD_LIMIT`]: whoever takes messages in refuses those.
+/// When the payload is longer than [`PAYLOAD_LIMIT`]: callers that take messages in refuse longer ones.
 pub fn encode(
     out: &mut BytesMut,
     log: u64,

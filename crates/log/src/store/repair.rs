@@ -1,4 +1,4 @@
-//! A damaged file is replaced.
+//! The replacement of a damaged file.
 
 use std::sync::Arc;
 use std::{fmt, io};
@@ -11,8 +11,8 @@ use super::state::Segment;
 use super::sync::new_name;
 use super::{Inner, Store, lock};
 
-/// A file that is to take the place of a damaged one: gets what another replica has of it, run by run. Until it is
-/// [finished](Self::finish) all is as it was.
+/// A file that is to take the place of a damaged one: it gets the records from another replica, run by run. Until it is
+/// [finished](Self::finish) the old file stays.
 pub struct Repair<D: LogDisk + 'static> {
     inner: Arc<Inner<D>>,
     log: u64,
@@ -31,8 +31,8 @@ pub struct Repair<D: LogDisk + 'static> {
 }
 
 impl<D: LogDisk + 'static> Store<D> {
-    /// Begins to replace the file with the records from `from` on before `to`, as
-    /// [`ReadError::Damaged`](super::ReadError::Damaged) says them. None if there is no such file any more, or it has more
+    /// Begins to replace the file with the records from `from` on before `to`, the positions of
+    /// [`ReadError::Damaged`](super::ReadError::Damaged). None if there is no such file any more, or it has more
     /// records by now: the next read tells. One repair of a file at a time.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl<D: LogDisk + 'static> Store<D> {
     pub fn repair(&self, log: u64, from: u64, to: u64) -> io::Result<Option<Repair<D>>> {
         let inner = &self.inner;
         let (old_first, old_id, new_id) = {
-            // Nobody writes on it meanwhile, and so nobody will.
+            // No thread writes to the file meanwhile, and so none will.
             let _turn = lock(&inner.turn);
             let _filling = lock(&inner.filling);
             let mut state = lock(&inner.state);
@@ -80,15 +80,15 @@ impl<D: LogDisk + 'static> Store<D> {
 }
 
 impl<D: LogDisk + 'static> Repair<D> {
-    /// The positions that are needed still: the first, and the one behind the last.
+    /// The positions that are still needed: the first, and the one behind the last.
     pub const fn wanted(&self) -> (u64, u64) {
         (self.next, self.to)
     }
 
-    /// Takes in a run. What of it is not [wanted](Self::wanted) next is left out.
+    /// Takes in a run. Records that are not [wanted](Self::wanted) next are left out.
     ///
     /// # Errors
-    /// The system's own. It can be tried again.
+    /// The system's own. The run can be added again.
     pub fn add(&mut self, run: &Run) -> io::Result<()> {
         if run.log() != self.log || run.first() > self.next {
             return Ok(());
@@ -104,10 +104,10 @@ impl<D: LogDisk + 'static> Repair<D> {
         Ok(())
     }
 
-    /// Replaces the file. Says whether that was needed still: it may have been trimmed.
+    /// Replaces the file. Returns whether that was still needed: the file may have been trimmed.
     ///
     /// # Errors
-    /// `InvalidInput` when something is wanted still; else the system's own, and it is as before.
+    /// `InvalidInput` when records are still wanted; else the system's own, and the old file stays.
     pub fn finish(mut self) -> io::Result<bool> {
         if self.next != self.to {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -116,7 +116,7 @@ impl<D: LogDisk + 'static> Repair<D> {
         let inner = Arc::clone(&self.inner);
         let _filling = lock(&inner.filling);
         if self.old_first != self.from {
-            // Something below the floor goes with the old file.
+            // Records below the floor go with the old file.
             inner.write_floors()?;
         }
         let disk = lock(&inner.disk);
@@ -141,7 +141,7 @@ impl<D: LogDisk + 'static> Repair<D> {
         drop(state);
         inner.files.close(self.old_id);
         if self.old_first != self.from {
-            // If it stays it is found and removed when the store begins.
+            // If the old file stays, the next start of the store removes it.
             let _ = disk.remove(&name(self.log, self.old_first));
         }
         Ok(true)
@@ -160,7 +160,7 @@ impl<D: LogDisk + 'static> fmt::Debug for Repair<D> {
 impl<D: LogDisk + 'static> Drop for Repair<D> {
     fn drop(&mut self) {
         if !self.is_finished {
-            // If it stays it is found and removed when the store begins.
+            // If the new file stays, the next start of the store removes it.
             let _ = lock(&self.inner.disk).remove(&self.new_name);
         }
     }

@@ -1,4 +1,4 @@
-//! Where a log reaches an age or a size: for whoever decides what is to be kept.
+//! The positions at which a log reaches an age or a size, for the decision about the entries to keep.
 
 use rota_storage::acceptor::LogDisk;
 
@@ -7,11 +7,11 @@ use super::state::Log;
 use super::{ReadError, Store, lock};
 
 impl<D: LogDisk + 'static> Store<D> {
-    /// The first position of a log whose stamp is not before `stamp_ms`, if stamps never fall; none if all are before it. It
-    /// reads from the disk.
+    /// The first position of a log whose stamp is not before `stamp_ms`, if stamps never fall; none if all are before
+    /// it. The search reads from the disk.
     ///
     /// # Errors
-    /// Why a record could not be read.
+    /// The reason why a record could not be read.
     pub fn first_after(&self, log: u64, stamp_ms: u64) -> Result<Option<u64>, ReadError> {
         let (mut low, mut high, firsts) = {
             let state = lock(&self.inner.state);
@@ -43,7 +43,7 @@ impl<D: LogDisk + 'static> Store<D> {
 
     fn is_before(&self, log: u64, position: u64, stamp_ms: u64) -> Result<bool, ReadError> {
         let run = match self.read(log, position, position + 1, 1) {
-            // It was trimmed meanwhile, so it was older than what is looked for, or does not matter.
+            // The record was trimmed meanwhile, so it is before all that are kept.
             Err(ReadError::Trimmed { .. }) => return Ok(true),
             run => run?,
         };
@@ -51,12 +51,12 @@ impl<D: LogDisk + 'static> Store<D> {
         Ok(stamp.is_some_and(|stamp| stamp < stamp_ms))
     }
 
-    /// How many bytes a log has, about: in whole files, and what waits to be written.
+    /// The bytes of a log, about: of its files, and of records that wait to be written.
     pub fn bytes(&self, log: u64) -> u64 {
         self.bytes_from(log, 0)
     }
 
-    /// How many bytes a log has from a position on, about.
+    /// The bytes of a log from a position on, about.
     pub fn bytes_from(&self, log: u64, position: u64) -> u64 {
         let state = lock(&self.inner.state);
         let Some(entry) = state.logs.get(&log) else {
@@ -74,8 +74,8 @@ impl<D: LogDisk + 'static> Store<D> {
         unwritten as u64 + sizes.sum::<u64>()
     }
 
-    /// The last known position such that `keep` bytes or more remain behind it; none if there are no more than that. What is known
-    /// are the firsts of files, and more of those that are written or read.
+    /// The last known position such that `keep` bytes or more remain behind it; none if there are no more than that.
+    /// The known positions are the first ones of files, and more of those files that are written or read.
     pub fn position_at_bytes(&self, log: u64, keep: u64) -> Option<u64> {
         let state = lock(&self.inner.state);
         let entry = state.logs.get(&log)?;

@@ -6,10 +6,10 @@ use rota_storage::acceptor::LogFile;
 
 use super::record::{HEADER_BYTES, Head, Seed};
 
-/// What a segment has before its first record.
+/// The length of a segment's header, before its first record.
 pub(super) const HEADER: u64 = 64;
 
-/// So much is read at once.
+/// The bytes that are read at once.
 pub(super) const BLOCK: usize = 1 << 20;
 
 const MAGIC: &[u8; 8] = b"ROTALOGS";
@@ -22,7 +22,7 @@ pub(super) fn name(log: u64, first: u64) -> String {
     format!("l{log:016x}-p{first:020}.seg")
 }
 
-/// The log and first position that a name says.
+/// The log and the first position of a name.
 pub(super) fn parse_name(text: &str) -> Option<(u64, u64)> {
     let (log, first) = text
         .strip_prefix('l')?
@@ -33,7 +33,7 @@ pub(super) fn parse_name(text: &str) -> Option<(u64, u64)> {
     (name(log, first) == text).then_some((log, first))
 }
 
-/// A segment's header. The id is of this file alone, so that another under its name is not taken for it.
+/// A segment's header. The id is of this file alone, so that another file with the same name is not taken for it.
 pub(super) fn header(log: u64, first: u64, id: u64) -> [u8; HEADER as usize] {
     let mut out = [0; HEADER as usize];
     out[..8].copy_from_slice(MAGIC);
@@ -56,14 +56,14 @@ pub(super) fn id_of<F: LogFile>(file: &F, log: u64, first: u64) -> io::Result<Op
     Ok(is_whole.then_some(id))
 }
 
-/// Where a record is.
+/// The place of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
     pub(super) position: u64,
     pub(super) offset: u64,
 }
 
-/// Where some of a segment's records are.
+/// The places of some of a segment's records.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Index {
     entries: Vec<Entry>,
@@ -119,7 +119,7 @@ impl<'a, F: LogFile> Blocks<'a, F> {
         }
     }
 
-    /// At least `length` bytes from `at` on: none when there are not so many.
+    /// At least `length` bytes from `at` on: none when there are fewer.
     fn get(&mut self, at: u64, length: usize) -> io::Result<Option<&[u8]>> {
         let have_to = self.start + self.block.len() as u64;
         if at < self.start || at + length as u64 > have_to {
@@ -135,9 +135,9 @@ impl<'a, F: LogFile> Blocks<'a, F> {
     }
 }
 
-/// Walks over good records, from the one at `from` to the position `to`; says where the first is that is not there or not good.
+/// Walks over good records, from the one at `from` to the position `to`; returns the first place without a good record.
 ///
-/// Sums are looked at where there is a `seed`; else it may go over records that are damaged.
+/// With a `seed` sums are checked; without, the walk may go over records that are damaged.
 pub(super) fn walk<F: LogFile>(
     blocks: &mut Blocks<'_, F>,
     seed: Option<Seed>,

@@ -1,4 +1,5 @@
-//! What the store knows of its logs, in memory, behind one lock that nobody holds while the disk works.
+//! The state of the store, in memory: the data about all logs, behind one lock that no thread holds while the disk
+//! works.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -18,17 +19,17 @@ pub(super) struct Segment {
     pub(super) id: u64,
     /// The position behind its last record.
     pub(super) next: u64,
-    /// So many of its bytes are records and its header.
+    /// The bytes of its header and its records.
     pub(super) bytes: u64,
-    /// Where some of its records are, once somebody needed to know.
+    /// The places of some of its records, once a reader needed them.
     pub(super) index: Option<Index>,
-    /// When the index was used last, in uses of any.
+    /// The number of the last use of the index, among all uses.
     pub(super) used: u64,
-    /// Where the last reader ended: the next one often begins there.
+    /// The place at which the last reader ended: the next one often begins there.
     pub(super) hint: Option<Entry>,
-    /// A sync of it failed: what was written since the one before may be gone as soon as memory is short.
+    /// A sync of the file failed: bytes that were written since the one before may be gone as soon as memory is short.
     pub(super) is_suspect: bool,
-    /// A reader found bad records in it.
+    /// A reader found bad records in the file.
     pub(super) is_damaged: bool,
 }
 
@@ -50,21 +51,21 @@ impl Segment {
 /// A log.
 #[derive(Debug)]
 pub(super) struct Log {
-    /// What is below may be gone.
+    /// The position below which records may be gone.
     pub(super) floor: u64,
-    /// The position of the next append; 0 while nobody has said.
+    /// The position of the next append; 0 until a state or an append tells it.
     pub(super) next: u64,
-    /// Of one that was deleted: before which mark.
+    /// The mark before which the log was deleted, if it was.
     pub(super) deleted_before: Option<u64>,
     /// Its files, by the position of their first record.
     pub(super) segments: BTreeMap<u64, Segment>,
-    /// The file that is written on.
+    /// The file that gets new records.
     pub(super) active: Option<u64>,
-    /// The file that [`fill`](super::Store::fill) writes on.
+    /// The file that [`fill`](super::Store::fill) writes to.
     pub(super) filler: Option<u64>,
-    /// What is neither in files nor waits to be.
+    /// The positions that are neither in files nor wait to be.
     pub(super) missing: Ranges,
-    /// Of late, in memory.
+    /// The recent records, in memory.
     pub(super) chunks: VecDeque<Chunk>,
 }
 
@@ -90,12 +91,12 @@ impl Log {
         (position < segment.next).then_some((*first, segment))
     }
 
-    /// A segment, if it is still that file.
+    /// A segment, if it is still the same file.
     pub(super) fn same(&mut self, first: u64, id: u64) -> Option<&mut Segment> {
         self.segments.get_mut(&first).filter(|found| found.id == id)
     }
 
-    /// Writes no more on a segment.
+    /// Has no more records written to a segment.
     pub(super) fn seal(&mut self, first: u64) {
         for open in [&mut self.active, &mut self.filler] {
             if *open == Some(first) {
@@ -109,21 +110,21 @@ impl Log {
     }
 }
 
-/// What the writer finds in its queue.
+/// An item of the writer's queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Queued {
-    /// Something in this chunk is not written.
+    /// A chunk of which something is not written.
     Chunk {
-        /// Whose.
+        /// The log.
         log: u64,
-        /// Which.
+        /// The chunk.
         id: u64,
     },
-    /// What was appended until now is what a mark is about.
+    /// A mark: all appends before it are in front of it in the queue.
     Mark(u64),
 }
 
-/// What the files had when all before a mark was written.
+/// The contents of the files when all before a mark was written.
 #[derive(Clone, Debug)]
 pub(super) struct Snapshot {
     pub(super) logs: BTreeMap<u64, Vec<Extent>>,
@@ -139,24 +140,24 @@ pub(super) struct Counters {
     pub(super) errors: u64,
 }
 
-/// All of it.
+/// The whole state.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) options: Options,
     pub(super) logs: BTreeMap<u64, Log>,
     pub(super) queue: VecDeque<Queued>,
-    /// Chunks in the order in which they came, to go in that order.
+    /// Chunks in the order in which they came; the first ones are dropped first.
     pub(super) arrival: VecDeque<(u64, u64)>,
     pub(super) chunks: usize,
     pub(super) cached: usize,
     pub(super) unwritten: usize,
-    /// The newest mark. Chunks are of before it or behind it, never both.
+    /// The newest mark. The unwritten records of a chunk are all before a mark, or all behind it.
     pub(super) mark: u64,
     pub(super) marks: BTreeMap<u64, Option<Snapshot>>,
-    /// Segments with something that is not durable yet.
+    /// Segments with records that are not durable yet.
     pub(super) dirty: BTreeSet<(u64, u64)>,
     pub(super) are_names_dirty: bool,
-    /// Logs with segments that are to go.
+    /// Logs with segments that are to be removed.
     pub(super) trimmed: BTreeSet<u64>,
     pub(super) are_floors_dirty: bool,
     /// The log that the writer is busy with.
@@ -172,7 +173,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// A number nothing else has.
+    /// A number that nothing else has.
     pub(super) fn fresh_id(&mut self) -> u64 {
         self.ids += 1;
         self.ids
@@ -199,7 +200,7 @@ impl State {
         self.are_names_dirty = true;
     }
 
-    /// Takes a segment out of all that is known.
+    /// Takes a segment out of all data.
     pub(super) fn forget_segment(&mut self, log: u64, first: u64) -> Option<Segment> {
         self.dirty.remove(&(log, first));
         let entry = self.logs.get_mut(&log)?;
@@ -209,7 +210,7 @@ impl State {
         Some(segment)
     }
 
-    /// Takes note that the records of a segment from `from` on are gone.
+    /// Notes that the records of a segment from `from` on are gone.
     pub(super) fn lose(&mut self, log: u64, first: u64, id: u64, from: Entry) {
         let Some(entry) = self.logs.get_mut(&log) else {
             return;
@@ -239,7 +240,7 @@ impl State {
         }
     }
 
-    /// An index is used.
+    /// Notes a use of an index.
     pub(super) fn touch(&mut self, log: u64, first: u64) {
         self.uses += 1;
         let uses = self.uses;
@@ -262,7 +263,7 @@ impl State {
         }
     }
 
-    /// What there is of all logs, now that all before a mark is written.
+    /// The contents of all files, now that all before a mark is written.
     pub(super) fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot {
             logs: BTreeMap::new(),
@@ -287,7 +288,7 @@ impl State {
         snapshot
     }
 
-    /// Raises the floor of a log. What is below goes, from memory at once and from the disk soon.
+    /// Raises the floor of a log. Records below it go, from memory at once and from the disk soon.
     pub(super) fn raise(&mut self, log: u64, floor: u64) {
         let entry = self.logs.entry(log).or_default();
         if floor <= entry.floor {

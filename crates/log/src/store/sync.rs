@@ -1,4 +1,4 @@
-//! Checkpoints: what was appended until a mark becomes durable.
+//! Checkpoints: all appends until a mark become durable.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,15 +13,15 @@ use super::state::{Queued, Segment, Snapshot};
 use super::tails::{Extent, Tails};
 use super::{Inner, Store, lock};
 
-/// So many marks are remembered that nobody has synced.
+/// The number of marks without a sync that are remembered.
 const MARKS: usize = 8;
 
-/// All that was appended to a store until some time.
+/// All appends to a store until some time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Mark(pub(super) u64);
 
 impl<D: LogDisk + 'static> Store<D> {
-    /// All that was appended until now.
+    /// A mark behind all appends until now.
     pub fn mark(&self) -> Mark {
         let mut state = lock(&self.inner.state);
         state.mark += 1;
@@ -36,10 +36,10 @@ impl<D: LogDisk + 'static> Store<D> {
         Mark(mark)
     }
 
-    /// Waits until all that was appended before `mark` is written, and makes it durable. The writer goes on meanwhile.
+    /// Waits until all appends before `mark` are written, and makes them durable. The writer goes on meanwhile.
     ///
     /// # Errors
-    /// When the disk fails, records are missing, or a later mark was synced. What failed may come right: later marks can be
+    /// When the disk fails, records are missing, or a later mark was synced. A later mark may succeed.
     /// tried.
     pub fn sync(&self, mark: Mark) -> io::Result<Tails> {
         let inner = &self.inner;
@@ -49,7 +49,7 @@ impl<D: LogDisk + 'static> Store<D> {
             let why = format!("records {from} to {to} of log {log} are missing");
             return Err(io::Error::other(why));
         }
-        // What was trimmed behind the mark is perhaps not in files, though the mark's state has it.
+        // Records that were trimmed behind the mark may not be in files any more, though the mark's state has them.
         inner.write_floors()?;
         if !mutants::on(Mutant::D05) {
             inner.sync_dirty()?;
@@ -85,7 +85,7 @@ impl<D: LogDisk> Inner<D> {
         snapshot.ok_or_else(|| io::Error::other("the mark is not known any more"))
     }
 
-    /// Files that were written anew or replaced have others' names, and the same records.
+    /// Gives extents the ids of files that were written anew or replaced, which have the same records.
     fn rename_extents(&self, logs: &mut BTreeMap<u64, Vec<Extent>>) {
         let state = lock(&self.state);
         for (log, extents) in logs {
@@ -160,7 +160,7 @@ impl<D: LogDisk> Inner<D> {
         synced
     }
 
-    /// A file is not there. Says whether it should be.
+    /// Notes that a file is not there. Returns whether it should be.
     pub(super) fn lose_file(&self, log: u64, first: u64, id: u64) -> bool {
         let mut state = lock(&self.state);
         let entry = state.logs.get_mut(&log);
@@ -173,7 +173,7 @@ impl<D: LogDisk> Inner<D> {
         is_known
     }
 
-    /// What is in a file.
+    /// Reads the bytes of a file.
     fn read_back(&self, name: &str, id: u64, bytes: u64) -> io::Result<(D::File, Vec<u8>)> {
         let file = self.files.get_or_open(&self.disk, id, name)?;
         let mut all = vec![0; usize::try_from(bytes).unwrap_or(0)];
@@ -182,10 +182,10 @@ impl<D: LogDisk> Inner<D> {
         Ok((file, all))
     }
 
-    /// Writes a file anew of which a sync failed, since the system believes now that it is written.
+    /// Writes a file anew after a failed sync, since the system believes now that its bytes are written.
     fn write_anew(&self, log: u64, first: u64, id: u64) -> io::Result<()> {
         let (next, bytes) = {
-            // It is sealed: once whoever has begun to write on it is done, nobody does.
+            // The file is sealed: once a write that has begun is done, no other one follows.
             let _turn = lock(&self.turn);
             let _filling = lock(&self.filling);
             let mut state = lock(&self.state);
@@ -195,12 +195,12 @@ impl<D: LogDisk> Inner<D> {
                 None => return Ok(()),
             }
         };
-        // What cannot be read is missing, and got from others.
+        // Records that cannot be read are missing, and come from other replicas.
         let read = self.read_back(&name(log, first), id, bytes);
         let (file, mut all) = read.inspect_err(|_| {
             self.lose_file(log, first, id);
         })?;
-        // It may have more, which another file has, too.
+        // The file may have more records, which another file has, too.
         let records = all.split_off(all.len().min(HEADER as usize));
         let run = Run::check(log, first, records.into());
         let run = run.ok().and_then(|run| run.part(first, next, usize::MAX));
@@ -221,7 +221,7 @@ impl<D: LogDisk> Inner<D> {
         let file = lock(&self.disk).open(&new, Access::Create)?;
         file.write_at(0, &all)?;
         file.sync()?;
-        // With the disk's lock nobody removes it meanwhile.
+        // With the disk's lock, so that no thread removes the file meanwhile.
         let disk = lock(&self.disk);
         if !self.has_segment(log, first, id) {
             return disk.remove(&new);

@@ -1,4 +1,4 @@
-//! What of the logs was durable at a checkpoint.
+//! Tails: the records of all logs that were durable at a checkpoint.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,14 @@ pub(super) struct Extent {
     pub(super) id: u64,
     /// The position behind its last record.
     pub(super) next: u64,
-    /// Where in the file that record ended.
+    /// The end of that record in the file.
     pub(super) bytes: u64,
 }
 
-/// What of the logs was durable at a checkpoint, segment by segment, so that nobody has to read it through to know.
+/// The records of all logs that were durable at a checkpoint, segment by segment, so that no store has to read its
+/// files through to know.
 ///
-/// It belongs into the checkpoint. It says something about the store alone that made it.
+/// Tails belong into the checkpoint. They are only about the store that made them.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Tails {
     pub(super) store: u64,
@@ -27,12 +28,12 @@ pub struct Tails {
 const VERSION: u8 = 1;
 
 impl Tails {
-    /// The number of the store that made them.
+    /// The number of the store that made these tails.
     pub const fn store(&self) -> u64 {
         self.store
     }
 
-    /// Adds them to `out`.
+    /// Adds the tails to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.push(VERSION);
@@ -51,7 +52,7 @@ impl Tails {
         out.extend_from_slice(&sum.to_le_bytes());
     }
 
-    /// What was encoded: none when it was something else, or was damaged.
+    /// The tails that were encoded: none when the bytes are something else, or damaged.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (body, sum) = bytes.split_last_chunk::<4>()?;
         if crc_fast::crc32_iscsi(body).to_le_bytes() != *sum {

@@ -1,4 +1,4 @@
-//! What is appended gets to the disk, and what is trimmed gets off it.
+//! The writer: it brings appended records to the disk, and removes trimmed files.
 
 use std::io;
 use std::sync::PoisonError;
@@ -11,10 +11,10 @@ use super::segment::{HEADER, Index, header, name};
 use super::state::{Queued, Segment, State};
 use super::{Inner, Writing, lock};
 
-/// So much is written at once, if there is so much of one log.
+/// The bytes that are written at once, at most.
 const BATCH: usize = 1 << 20;
 
-/// Until what failed is tried again.
+/// The time until a failed write is tried again.
 const RETRY: Duration = Duration::from_millis(100);
 
 /// Consecutive records of a log that wait to be written.
@@ -23,33 +23,33 @@ struct Batch {
     first: u64,
     next: u64,
     bytes: Bytes,
-    /// Chunks, and up to where they are written then: position and bytes.
+    /// The chunks, and the ends of their written parts after this batch: position and bytes.
     chunks: Vec<(u64, u64, usize)>,
     target: Target,
 }
 
-/// Where records go.
+/// The place for records.
 #[derive(Clone, Copy)]
 pub(super) enum Target {
-    /// Behind what a segment has.
+    /// Behind the records of a segment.
     Behind { first: u64, id: u64, offset: u64 },
-    /// To a new one.
+    /// In a new segment.
     New { id: u64 },
 }
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// There was nothing to do.
     Idle,
-    /// Something was written, or there was nothing to write but a mark.
+    /// Something was written, or a mark was reached.
     Done,
     /// The disk failed.
     Failed,
 }
 
 impl State {
-    /// The next to be written. Marks that are come to on the way are done.
+    /// Takes the next batch out of the queue. Marks on the way to it are done.
     fn take_batch(&mut self) -> Option<Batch> {
         let most = BATCH.min(self.options.segment_bytes as usize);
         let mut taken: Option<(u64, u64, u64)> = None;
@@ -98,7 +98,7 @@ impl State {
         })
     }
 
-    /// Where records go, with the file that may be written on.
+    /// The place for records, given the file that may be written to.
     pub(super) fn target(
         &mut self,
         log: u64,
@@ -122,7 +122,7 @@ impl State {
         })
     }
 
-    /// Records were written.
+    /// Notes records that were written.
     pub(super) fn extend(
         &mut self,
         log: u64,
@@ -215,7 +215,7 @@ fn joined(mut pieces: Vec<Bytes>, length: usize) -> Bytes {
 }
 
 impl<D: LogDisk> Inner<D> {
-    /// Writes records to where they go.
+    /// Writes records to their place.
     pub(super) fn put(&self, log: u64, first: u64, bytes: &[u8], target: Target) -> io::Result<()> {
         match target {
             Target::Behind { first, id, offset } => {
@@ -230,7 +230,7 @@ impl<D: LogDisk> Inner<D> {
                 let written = file.write_at(0, &all);
                 match &written {
                     Ok(()) => self.files.put(id, file),
-                    // What there is of it takes room that may be short. If it stays it does no harm.
+                    // The rest of the file takes room that may be short. If the file stays it does no harm.
                     Err(_) => drop(lock(&self.disk).remove(&name)),
                 }
                 written
@@ -238,7 +238,8 @@ impl<D: LogDisk> Inner<D> {
         }
     }
 
-    /// Nothing waits: what could not be written was trimmed, and whether the disk works is not known any more.
+    /// Notes that nothing waits: records that could not be written were trimmed, and whether the disk works is not
+    /// known any more.
     fn on_nothing_left(&self) {
         let mut state = lock(&self.state);
         if state.is_failing && state.unwritten == 0 {
@@ -248,7 +249,7 @@ impl<D: LogDisk> Inner<D> {
         }
     }
 
-    /// A file that cannot be written to gets nothing more: what fails may be that file alone.
+    /// Leaves a file that cannot be written to: the failure may be of that file alone.
     fn leave(&self, batch: &Batch, error: &io::Error) {
         let Target::Behind { first, id, .. } = batch.target else {
             return;
@@ -260,7 +261,7 @@ impl<D: LogDisk> Inner<D> {
         }
     }
 
-    /// Does what is next to do: removes what is trimmed, writes one batch.
+    /// Does the next work: removes trimmed files, and writes one batch.
     pub(super) fn step(&self) -> Step {
         let _turn = lock(&self.turn);
         let is_trim_due = Instant::now() >= *lock(&self.next_trim);
@@ -330,7 +331,7 @@ impl<D: LogDisk> Inner<D> {
             state.fail("removal", error);
             state.trimmed.extend(victims.iter().map(|(log, _)| *log));
         }
-        // Nothing is lost if there is none but time, on a disk that is full.
+        // Without a spare file only time is lost, on a disk that is full.
         let _ = self.make_spare();
         removed
     }
@@ -342,7 +343,7 @@ impl<D: LogDisk> Inner<D> {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            // With the disk's lock, so that nobody gives a new file the name in between.
+            // With the disk's lock, so that no thread gives a new file the name in between.
             let gone = {
                 let mut state = lock(&self.state);
                 state.are_names_dirty = true;
@@ -355,19 +356,19 @@ impl<D: LogDisk> Inner<D> {
         Ok(())
     }
 
-    /// The writer's life.
+    /// The loop of the writer's thread.
     pub(super) fn write_on(&self) {
         while self.rest(self.step()) {}
     }
 
-    /// Waits until there is something to do; says whether there will be.
+    /// Waits until there is something to do; returns whether there will be.
     fn rest(&self, step: Step) -> bool {
         let retry_at = Instant::now() + RETRY;
         let mut state = lock(&self.state);
         loop {
             let now = Instant::now();
             let due = match step {
-                // Appends must not have what failed tried again sooner.
+                // New appends must not have a failed write tried again sooner.
                 Step::Failed => Some(retry_at),
                 _ if !state.queue.is_empty() => Some(now),
                 _ if !state.trimmed.is_empty() => Some(*lock(&self.next_trim)),

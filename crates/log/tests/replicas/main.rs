@@ -1,4 +1,5 @@
-//! Three replicas of logs over one order, with disks that forget and processes that stop, next to a model that nothing happens to.
+//! Three replicas of logs over one order, with disks that forget and processes that stop, next to a model that meets no
+//! fault.
 
 // The directory that fails takes the numbers of errors from `libc`, of which this needs these.
 extern crate self as libc;

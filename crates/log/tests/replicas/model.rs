@@ -1,4 +1,4 @@
-//! What logs are, as simply as it can be said.
+//! The simplest model of logs.
 
 use std::collections::BTreeMap;
 

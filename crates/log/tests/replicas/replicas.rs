@@ -1,4 +1,4 @@
-//! Replicas, and what happens to them.
+//! Replicas, and the faults that they meet.
 
 use std::io;
 use std::ops::AddAssign;

@@ -1,4 +1,4 @@
-//! What is asked for: all kinds of it, and often the same again.
+//! Batches of all kinds, often the same ones again.
 
 use rota_log::machine::{Append, Batch, Keep, Limits, Operation, Pack};
 

@@ -1,4 +1,4 @@
-//! What is on the disks of processes, and what becomes of it.
+//! The entries on the disks of processes, and their fate.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What readers see: what was acknowledged anywhere, and one order of all logs.
+//! The guarantees of readers: all that was acknowledged anywhere, and one order of all logs.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What clients of Redis' streams are told.
+//! The replies to clients of Redis' streams.
 
 use rota_resp::{Replies, Reply, Request, Version};
 

@@ -1,4 +1,4 @@
-//! A replica that lives through everything, next to a model that nothing happens to.
+//! A replica that meets all faults, next to a model that meets none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What all replicas agree on: commands, and records that are the same whenever they are made.
+//! The data that are the same at all replicas: commands, and records that are the same whenever they are made.
 
 use std::collections::BTreeMap;
 

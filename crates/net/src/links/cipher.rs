@@ -1,9 +1,9 @@
-//! What proves who is at the other end, and what seals the records of a session.
+//! The proofs of who is at the other end, and the ciphers of the records of a session.
 //!
-//! With a key of the cluster, everything follows from it by HKDF-SHA-256, with a salt that keeps it apart from the
-//! keys of datagrams: the proofs of a handshake, and two keys for each session, one for each direction, from both
-//! sides' fresh random bytes. Records are sealed with AES-256-GCM, the nonce being their number in that direction. So
-//! one that is left out, comes twice, in another place or in another session does not open. Without a key there are
+//! With a key of the cluster, everything follows from it by HKDF-SHA-256, with a salt that keeps it apart from the keys
+//! of datagrams: the proofs of a handshake, and two keys for each session, one for each direction, from both sides'
+//! fresh random bytes. Records are sealed with AES-256-GCM, the nonce being their number in that direction. So a record
+//! that is left out, comes twice, in another place or in another session does not open. Without a key there are
 //! checksums in their places, which find damage and no attackers.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
@@ -13,7 +13,7 @@ use crc_fast::{CrcAlgorithm, Digest};
 
 use crate::keys::Secret;
 
-/// Keeps these keys apart from whatever else is derived from a cluster's key.
+/// The salt that keeps these keys apart from all others derived from a cluster's key.
 const PURPOSE: &[u8] = b"rota links 1";
 
 /// Bytes of a proof.
@@ -26,7 +26,7 @@ const SUM_BYTES: usize = 4;
 /// The larger of the two.
 pub(super) const MOST_TAG_BYTES: usize = TAG_BYTES;
 
-/// What a derived value is for. Each gives values of its own.
+/// The purpose of a derived value. Each purpose gives values of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Use {
     Hello = 1,
@@ -36,7 +36,7 @@ pub(super) enum Use {
     ToDialer = 5,
 }
 
-/// What two nodes trust each other by.
+/// The basis on which two nodes trust each other.
 #[derive(Debug)]
 pub(super) enum Trust {
     /// Nothing: `insecure = true`.
@@ -45,7 +45,7 @@ pub(super) enum Trust {
     Keyed(Prk),
 }
 
-/// How many bytes to derive.
+/// The number of bytes to derive.
 struct ProofLength;
 
 impl KeyType for ProofLength {
@@ -63,7 +63,8 @@ impl Trust {
         Self::Keyed(salt.extract(secret.bytes()))
     }
 
-    /// What only who has the key can say of these bytes; `None` if the library refuses, which it does not.
+    /// The proof that only a holder of the key can make of these bytes; `None` if the library refuses, which it does
+    /// not.
     pub(super) fn proof(&self, of: Use, said: &[&[u8]]) -> Option<[u8; PROOF_BYTES]> {
         let mut proof = [0; PROOF_BYTES];
         match self {
@@ -76,13 +77,13 @@ impl Trust {
         Some(proof)
     }
 
-    /// Whether this is that proof. Takes as long whatever of it is wrong.
+    /// Whether this is that proof. The check takes the same time whichever byte is wrong.
     pub(super) fn holds(&self, of: Use, said: &[&[u8]], shown: &[u8; PROOF_BYTES]) -> bool {
         self.proof(of, said)
             .is_some_and(|proof| verify_slices_are_equal(&proof, shown).is_ok())
     }
 
-    /// What seals the records of one direction of a session, or opens them.
+    /// The cipher that seals the records of one direction of a session, or opens them.
     pub(super) fn direction(&self, of: Use, said: &[&[u8]]) -> Option<Direction> {
         let key = match self {
             Self::Plain => None,
@@ -159,7 +160,7 @@ impl Direction {
                 let seal = key.seal_in_place_separate_tag(nonce(number), Aad::from(header), body);
                 match seal {
                     Ok(made) => tag.copy_from_slice(made.as_ref()),
-                    // Only bodies of gigabytes are refused. What is not encrypted must not leave.
+                    // Only bodies of gigabytes are refused. A body that is not encrypted must not leave.
                     Err(_) => body.fill(0),
                 }
             }

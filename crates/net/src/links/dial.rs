@@ -1,4 +1,4 @@
-//! Connecting to a node, until it is known that it is the one.
+//! A connection to a node, until the node has proved that it is the one.
 
 use rota_core::contract::{NodeId, Session, Time};
 use std::io;
@@ -13,14 +13,14 @@ use crate::epoll::Epoll;
 const FIRST_WAIT_NANOS: u64 = 20_000_000;
 /// The longest: it doubles until then.
 const LONGEST_WAIT_NANOS: u64 = 320_000_000;
-/// A session that lasted so long was none that fails again and again.
+/// The duration from which on a session was none that fails again and again.
 const LASTING_NANOS: u64 = 1_000_000_000;
 
-/// So long a connection may take at first. A path that comes back is found within this and a wait, and not only when the kernel says
-/// again, after one second, after three, that it wants to connect.
+/// The time that a connection may take at first. A path that comes back is found within this and a wait, and not only
+/// when the kernel tries again, after one second, after three.
 const CONNECT_NANOS: u64 = 500_000_000;
 
-/// How long to wait before connecting again.
+/// The wait before connecting again.
 #[derive(Debug)]
 pub(super) struct Patience {
     next: u64,
@@ -33,19 +33,19 @@ impl Patience {
         }
     }
 
-    /// When to connect again, after another failure.
+    /// The time to connect again, after another failure.
     pub(super) fn again(&mut self, now: Time) -> Time {
         let at = now.after(self.next);
         self.next = (2 * self.next).min(LONGEST_WAIT_NANOS);
         at
     }
 
-    /// For how long a connection is waited for: longer after each failure, so that a slow path is reached, too.
+    /// The time for which a connection is waited for: longer after each failure, so that a slow path is reached, too.
     const fn connecting(&self) -> u64 {
         CONNECT_NANOS + 4 * self.next
     }
 
-    /// A session ended that had begun at `since`.
+    /// Notes the end of a session that had begun at `since`.
     pub(super) const fn lasted(&mut self, since: Time, now: Time) {
         if now.since(since) >= LASTING_NANOS {
             self.next = FIRST_WAIT_NANOS;
@@ -53,7 +53,7 @@ impl Patience {
     }
 }
 
-/// Why nothing came of it.
+/// The failure of an attempt.
 #[derive(Debug)]
 pub(super) enum Failure {
     Io(io::Error),
@@ -114,7 +114,7 @@ impl Attempt {
         })
     }
 
-    /// Whether it can go on.
+    /// Whether the attempt can go on.
     pub(super) const fn is_ready(&self) -> bool {
         match self.step {
             Step::Connecting => self.stream.is_writable(),
@@ -122,7 +122,7 @@ impl Attempt {
         }
     }
 
-    /// Goes on as far as it can; the session once it has begun.
+    /// Goes on as far as possible; returns the session once it has begun.
     pub(super) fn go_on(
         &mut self,
         own: Own,

@@ -1,8 +1,8 @@
-//! Connections that others make to this node, until it is known who they are.
+//! Connections that others make to this node, until these have proved who they are.
 //!
-//! Whoever can reach the port can connect. So what is not a node's address is closed at once; who is has a short
-//! time to prove it, in messages of fixed sizes; and there are only so many at once, in all and from one address, of
-//! which the oldest goes when one more comes.
+//! Anybody who can reach the port can connect. So a connection from an address that is no node's is closed at once; one
+//! from a node's address has a short time for its proof, in messages of fixed sizes; and the number of such connections
+//! is bounded, in all and from one address: the oldest goes when one more comes.
 
 use rota_core::contract::{NodeId, Session, Time};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -17,21 +17,21 @@ use crate::stats::NetStats;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 128;
-/// Connections accepted in one go: what these have said is looked at before the next ones come.
+/// Connections accepted in one go: their messages are looked at before the next ones come.
 const ACCEPTS: usize = SPARE_PER_ADDRESS;
-/// More unknown connections from one address than there are nodes.
+/// The number of unknown connections from one address, beyond the number of nodes.
 const SPARE_PER_ADDRESS: usize = 8;
-/// More unknown connections than there are nodes.
+/// The number of all unknown connections, beyond the number of nodes.
 const SPARE: usize = 64;
 
-/// What is awaited from a connection.
+/// The message that is awaited from a connection.
 #[derive(Debug)]
 enum Step {
     Hello(Gather<HELLO_BYTES>),
     Confirm(Box<Accepting>, Gather<CONFIRM_BYTES>),
 }
 
-/// A connection of somebody.
+/// A connection whose other end has proved nothing yet.
 #[derive(Debug)]
 struct Unknown {
     stream: Stream,
@@ -40,11 +40,11 @@ struct Unknown {
     step: Step,
 }
 
-/// Where others connect to.
+/// The listener for other nodes, with the connections that are unknown yet.
 #[derive(Debug)]
 pub(super) struct PendingConnections {
     listener: Socket,
-    /// Somebody may wait.
+    /// A connection may wait to be accepted.
     ready: bool,
     nodes: Vec<IpAddr>,
     /// Oldest first.
@@ -101,7 +101,7 @@ impl PendingConnections {
         stats.link_silent += (before - self.unknown.len()) as u64;
     }
 
-    /// Lets in who waits; says whether there was anybody.
+    /// Accepts connections that wait; says whether there were any.
     pub(super) fn accept(
         &mut self,
         now: Time,
@@ -117,8 +117,8 @@ impl PendingConnections {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(error) => {
-                    // Without descriptors or memory it is no use to go on; who waits is told of again by whoever
-                    // comes next.
+                    // Without descriptors or memory it is no use to go on; the kernel tells of those that wait when the
+                    // next one comes.
                     if error.kind() != io::ErrorKind::WouldBlock {
                         tracing::warn!(%error, "a connection to the port for links was not accepted");
                     }
@@ -191,11 +191,11 @@ impl PendingConnections {
     }
 }
 
-/// Why nothing became of a connection.
+/// The failure of a connection.
 #[derive(Debug)]
 enum Failure {
     Refused(Refusal),
-    /// It was closed, which is nobody's business.
+    /// The connection was closed, which needs no counter.
     Io(#[allow(dead_code, reason = "shown in the log")] io::Error),
 }
 
@@ -212,7 +212,7 @@ impl From<io::Error> for Failure {
 }
 
 impl Unknown {
-    /// Reads what has come of its message; an answer where the handshake is over.
+    /// Reads what has come of the awaited message; returns the session where the handshake is over.
     fn go_on(
         &mut self,
         own: Own,

@@ -1,6 +1,6 @@
-//! How two nodes begin a session: three messages of fixed sizes, without sockets.
+//! The handshake by which two nodes begin a session: three messages of fixed sizes, without sockets.
 //!
-//! HELLO by who dials, WELCOME by who accepts, CONFIRM by who dials. Each ends with a proof over all that was said so
+//! The dialer sends HELLO, the acceptor WELCOME, the dialer CONFIRM. Each ends with a proof over all that was said so
 //! far. A HELLO could be an old one, so it alone changes nothing; a WELCOME answers to the dialer's random bytes and a
 //! CONFIRM to the acceptor's, so either is from now. `docs/protocols/links.md` has the bytes.
 
@@ -9,13 +9,13 @@ use rota_core::contract::{Incarnation, NodeId, Process, Session};
 use super::cipher::{Direction, PROOF_BYTES, Trust, Use};
 use crate::keys::KeyRing;
 
-/// How a HELLO begins: for what, and in which version.
+/// The beginning of a HELLO: its purpose, and its version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Magic([u8; 8]);
 
 /// For the links of a ring.
 pub(super) const LINKS: Magic = Magic(*b"rotalnk\x01");
-/// For a [`RpcConnection`](super::Talk).
+/// For a [`RpcConnection`](super::RpcConnection).
 pub(super) const TALKS: Magic = Magic(*b"rotatlk\x01");
 
 /// Bytes that each side draws for each handshake.
@@ -44,7 +44,7 @@ pub(super) enum Refusal {
     Stale,
 }
 
-/// What a node says of itself.
+/// The local end of a handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Own {
     pub(super) me: Process,
@@ -89,7 +89,7 @@ impl Hello {
         said
     }
 
-    /// `None` for what is no HELLO.
+    /// `None` for bytes that are no HELLO.
     fn read(said: &[u8; HELLO_SAID]) -> Option<Self> {
         let mut nonce = [0; NONCE_BYTES];
         nonce.copy_from_slice(&said[40..]);
@@ -105,7 +105,7 @@ impl Hello {
             last: u64_at(said, 32),
             nonce,
         };
-        // What has no meaning yet is zero.
+        // Bytes without a meaning yet are zero.
         (hello.said() == *said).then_some(hello)
     }
 }
@@ -129,7 +129,7 @@ fn process(node: u16, incarnation: u64) -> Option<Process> {
     })
 }
 
-/// What is trusted by the key with this id; 0 stands for none.
+/// The trust that comes of the key with this id; 0 stands for no key.
 fn trust(keys: Option<&KeyRing>, id: u16) -> Option<Trust> {
     match keys {
         None => (id == 0).then(|| Trust::new(None)),
@@ -219,8 +219,8 @@ pub(super) struct Accepting {
 }
 
 impl Accepting {
-    /// Takes a HELLO; answers with the WELCOME. `last` says which session was the last one with a node, and nothing
-    /// of a node that does not dial this one.
+    /// Takes a HELLO; answers with the WELCOME. `last` names the last session with a node, and none for a node that
+    /// does not dial this one.
     pub(super) fn begin(
         own: Own,
         hello: &[u8; HELLO_BYTES],
@@ -260,7 +260,7 @@ impl Accepting {
         Ok((accepting, bytes))
     }
 
-    /// Who says to be there.
+    /// The node that the other end says to be.
     pub(super) const fn peer(&self) -> NodeId {
         self.peer.node
     }
@@ -291,7 +291,7 @@ fn derived(trust: &Trust, of: Use, said: &[&[u8]]) -> Result<Direction, Refusal>
     trust.direction(of, said).ok_or(Refusal::Forged)
 }
 
-/// What a message says, and its proof.
+/// The contents of a message, and its proof.
 fn parts<const SAID: usize>(message: &[u8]) -> Option<(&[u8; SAID], &[u8; PROOF_BYTES])> {
     let (said, proof) = message.split_first_chunk::<SAID>()?;
     Some((said, proof.try_into().ok()?))

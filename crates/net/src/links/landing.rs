@@ -1,4 +1,4 @@
-//! Where others connect who [talk](super::Talk): each is served by a thread of its own.
+//! The listener for [`RpcConnection`](super::RpcConnection)s: each connection is served by a thread of its own.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How often it is looked whether somebody comes.
+/// The pause between two looks for a connection.
 const LOOK: Duration = Duration::from_millis(20);
 
 type Guests = Arc<Mutex<HashMap<u64, TcpStream>>>;
@@ -63,7 +63,7 @@ impl Drop for Landing {
             let _ = thread.join();
         }
         for guest in lock(&self.guests).values() {
-            // It ends the threads of that connection.
+            // This ends the threads of that connection.
             let _ = guest.shutdown(Shutdown::Both);
         }
     }

@@ -5,8 +5,8 @@
 //! handshake in which both prove that they have the cluster's key and speak now; from then on messages travel in
 //! sealed records. Anything wrong ends the session: it is never mended, a new one begins.
 //!
-//! What this does not do: say who is alive. A link that is down says that bytes do not pass; the membership decides
-//! what that means, and hears nothing from here. `docs/protocols/links.md` has the bytes and what is promised.
+//! Links do not say which nodes are alive. A link that is down says that bytes do not pass; the membership decides what
+//! that means, and hears nothing from here. `docs/protocols/links.md` has the bytes and the promises.
 
 mod cipher;
 mod dial;
@@ -39,25 +39,25 @@ use record::Found;
 use session::Ending;
 pub use talk::{Hearing, RpcConnection, Saying};
 
-/// What waits for a link in this process, in bytes; the kernel holds more.
+/// The limit, in bytes, of what waits for a link in this process; the kernel holds more.
 pub const QUEUE_BYTES: usize = 1 << 20;
 
 /// The largest message: a link with nothing to do always has room for one.
 pub const MESSAGE_BYTES: usize = QUEUE_BYTES / 2;
 
-/// A connection has so long to become a session.
+/// The time in which a connection has to become a session.
 const HANDSHAKE_NANOS: u64 = 2_000_000_000;
 
 /// The listener's name among the connections.
 const LISTENER: u64 = 0;
 
-/// What the steps of links need of the rest of a node.
+/// The parts of a node that the steps of links need.
 pub struct Context<'a> {
     /// The time of this call.
     pub now: Time,
     /// The keys of the cluster, as of now.
     pub keys: Option<&'a KeyRing>,
-    /// Where what happens is counted.
+    /// The counters of what happens.
     pub stats: &'a mut NetStats,
 }
 
@@ -77,15 +77,15 @@ impl Context<'_> {
 pub struct Links {
     own: Own,
     address: SocketAddr,
-    /// A link without a sign of life for so long is down: longer than the membership takes to notice.
+    /// The time without a sign of life after which a link is down: longer than the membership takes to notice.
     patience: Duration,
     epoll: Epoll,
     next_name: u64,
-    /// `None` where nobody connects to this node.
+    /// `None` where no node connects to this one.
     door: Option<PendingConnections>,
     /// By ascending number.
     peers: Vec<Peer>,
-    /// Whose turn it is to be read.
+    /// The place of the peer that was read last.
     turn: usize,
     pool: Pool,
     found: Vec<Found>,
@@ -140,22 +140,22 @@ impl Links {
         self.epoll.raw()
     }
 
-    /// What the engine is to be told next.
+    /// The next event for the engine.
     pub fn next_event(&mut self) -> Option<Input> {
         self.events.pop_front()
     }
 
-    /// Whether it has to be told of something.
+    /// Whether there are events for the engine.
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// Whether the next thing it has to be told of is a message.
+    /// Whether the next event for the engine is a message.
     pub fn goes_on(&self) -> bool {
         matches!(self.events.front(), Some(Input::LinkMessage { .. }))
     }
 
-    /// When there is something to do even if nothing comes.
+    /// The time at which there is something to do even if nothing comes.
     pub fn next_due(&self) -> Option<Time> {
         let peers = self.peers.iter().filter_map(Peer::next_due);
         let door = self.door.as_ref().and_then(PendingConnections::next_due);
@@ -181,12 +181,12 @@ impl Links {
         })?;
         let due = self.next_due().is_some_and(|due| due <= now);
         let ready = || self.door.as_ref().is_some_and(PendingConnections::is_ready);
-        // The kernel says only once that there is room: whoever asks has to have it used.
+        // The kernel says only once that there is room: the caller has to have it used.
         Ok(due || self.dirty || ready() || self.peers.iter().any(Peer::is_ready))
     }
 
-    /// Does what is ready, and of reading one stretch; what the engine is to be told of it waits to be taken. Says
-    /// whether there was anything.
+    /// Does what is ready, and of reading one stretch; events for the engine wait to be taken. Says whether there was
+    /// anything to do.
     pub fn work(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
         if !self.look(context.now)? {
             return Ok(false);
@@ -199,7 +199,7 @@ impl Links {
         Ok(true)
     }
 
-    /// Takes a message for a session. Of one that has ended it takes nothing.
+    /// Takes a message for a session. A message for a session that has ended is dropped.
     pub fn send(
         &mut self,
         (peer, session): (NodeId, Session),
@@ -216,7 +216,7 @@ impl Links {
         stats.link_messages_out += 1;
     }
 
-    /// Lets leave what waited for requests that are not pending any more.
+    /// Lets messages leave that waited for requests that are not pending any more.
     pub fn release(&mut self, is_pending: impl Fn(PersistId) -> bool) {
         if !self.waiting {
             return;
@@ -229,7 +229,7 @@ impl Links {
         }
     }
 
-    /// What waits for a request that failed is never sent.
+    /// Drops the messages that wait for a request that failed.
     pub fn forget(&mut self, failed: PersistId) {
         let live = self.peers.iter_mut().filter_map(Peer::live);
         live.for_each(|live| live.forget(failed));

@@ -1,4 +1,4 @@
-//! What is known of the link to one node.
+//! The state of the link to one node.
 
 use rota_core::contract::{NodeId, Session, Time};
 use std::net::{IpAddr, SocketAddr};
@@ -45,12 +45,12 @@ impl Peer {
         }
     }
 
-    /// Whether this node connects to it, and not it to this one.
+    /// Whether this node connects to the other one, and not the other one to this.
     pub(super) const fn is_dialed(&self) -> bool {
         self.dialed
     }
 
-    /// The last session with it, if it may begin another by connecting to this node.
+    /// The last session with the node, if that may begin another by connecting to this one.
     pub(super) fn may_dial_here(&self) -> Option<Session> {
         (!self.dialed && !self.is_cut).then_some(self.last)
     }
@@ -62,7 +62,7 @@ impl Peer {
         }
     }
 
-    /// Its connection, if it has this name.
+    /// The connection of the link, if it has this name.
     pub(super) fn stream(&mut self, name: u64) -> Option<&mut Stream> {
         let stream = match &mut self.link {
             Link::Up(live) => &mut live.stream,
@@ -133,7 +133,7 @@ impl Peer {
         self.link = Link::Up(Box::new(live));
     }
 
-    /// The session ends; the one that did, if there was one.
+    /// Ends the session; returns it if there was one.
     pub(super) fn end(&mut self, now: Time) -> Option<Box<Live>> {
         let Link::Up(live) = &self.link else {
             return None;

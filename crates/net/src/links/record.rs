@@ -1,6 +1,6 @@
 //! Messages in records, and records in a stream of bytes.
 //!
-//! A record is what is sealed and opened as one: up to [`RECORD_BYTES`], with as many messages as were there when it
+//! A record is sealed and opened as one: it has up to [`RECORD_BYTES`], with as many messages as were there when it
 //! left. A message that does not fit is cut, and its parts travel in records that follow each other. The messages of a
 //! record are handed on where they were decrypted; only those that were cut are put together anew.
 
@@ -14,7 +14,7 @@ use std::ops::Range;
 use super::MESSAGE_BYTES;
 use super::cipher::{Direction, MOST_TAG_BYTES};
 
-/// The length of what follows it.
+/// The header: the length of the rest of the record.
 pub(super) const HEADER_BYTES: usize = 4;
 /// A whole record at most, header and tag included: half of what one read takes, so that each read can end one.
 pub(super) const RECORD_BYTES: usize = 32 << 10;
@@ -28,7 +28,7 @@ const MORE: u32 = 1 << 31;
 /// Pieces handed to the kernel with one call.
 const PIECES_AT_ONCE: usize = 64;
 
-/// Room for what a record has beside large pieces, most often.
+/// Room for the bytes of a record beside large pieces, most often.
 const TEXT_BYTES: usize = 256;
 
 /// A piece below this size is copied, as that costs less than to keep it apart.
@@ -38,7 +38,7 @@ const COPY_BELOW: usize = 512;
 /// pieces of messages are not copied on their way to the kernel.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    /// What is sealed and has not left, in pieces.
+    /// The sealed pieces that have not left.
     sealed: VecDeque<Bytes>,
     sealed_bytes: usize,
     open: Open,
@@ -50,7 +50,7 @@ pub(super) struct Outbox {
 struct Open {
     /// The record but for its large pieces; nothing, not even its header, where no message was begun.
     text: Vec<u8>,
-    /// The large pieces, and how much of the text comes before each.
+    /// The large pieces, and the length of the text before each.
     large: Vec<(usize, Bytes)>,
     large_bytes: usize,
 }
@@ -60,7 +60,7 @@ impl Open {
         self.text.len() + self.large_bytes
     }
 
-    /// Whether one more item with so much of a message fits.
+    /// Whether one more item with `part` bytes of a message fits.
     fn takes(&self, part: usize) -> bool {
         !self.text.is_empty() && self.len() - HEADER_BYTES + ITEM_BYTES + part <= BODY_BYTES
     }
@@ -74,7 +74,7 @@ impl Open {
         }
     }
 
-    /// All of it but the header, in order.
+    /// The record without its header, in order.
     fn body(&self) -> impl Iterator<Item = &[u8]> {
         let mut from = HEADER_BYTES;
         let pairs = self.large.iter().flat_map(move |(at, piece)| {
@@ -168,7 +168,7 @@ impl Outbox {
         self.sealed.push_back(text);
     }
 
-    /// What can leave now, or the first of it, in pieces. Who asks can send some of it: what comes later goes into
+    /// The pieces that can leave now, or the first of them. The caller can send some of them: later messages go into
     /// another record.
     pub(super) fn unsent(&mut self) -> ([IoSlice<'_>; PIECES_AT_ONCE], usize) {
         self.close();
@@ -180,7 +180,7 @@ impl Outbox {
         (slices, count)
     }
 
-    /// So much of that has left.
+    /// Notes that `count` bytes of these have left.
     pub(super) fn sent(&mut self, mut count: usize) {
         self.sealed_bytes -= count;
         while let Some(first) = self.sealed.front_mut()
@@ -196,7 +196,7 @@ impl Outbox {
     }
 }
 
-/// Why what came is not what the other end sends.
+/// The reason why received bytes are not those that the other end sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Broken {
     /// A length that no record has.
@@ -210,9 +210,9 @@ pub(super) enum Broken {
 /// A message that came.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Found {
-    /// It lies here in what was read.
+    /// The message lies here in the bytes that were read.
     Here(Channel, Range<usize>),
-    /// It came in parts.
+    /// The message came in parts.
     Joined(Channel, Bytes),
 }
 
@@ -222,7 +222,7 @@ pub(super) struct Inbox {
     opens: Direction,
     /// The parts of a message so far.
     parts: Option<(Channel, Vec<u8>)>,
-    /// What the last such message took: the next one may take as much.
+    /// The memory that the last such message took: the next one may take as much.
     joined: usize,
 }
 
@@ -235,8 +235,8 @@ impl Inbox {
         }
     }
 
-    /// Opens all whole records in place and appends their messages to `found`. Answers with where the last of them
-    /// ends.
+    /// Opens all whole records in place and appends their messages to `found`. Answers with the end of the last of
+    /// them.
     pub(super) fn open(
         &mut self,
         bytes: &mut [u8],
@@ -263,7 +263,7 @@ impl Inbox {
         }
     }
 
-    /// Takes the messages of a record whose body begins `at` so many bytes into what was read.
+    /// Takes the messages of a record whose body begins at byte `at` of the bytes that were read.
     fn read_items(&mut self, body: &[u8], mut at: usize, found: &mut Vec<Found>) -> Option<()> {
         let mut rest = body;
         while !rest.is_empty() {
@@ -291,7 +291,7 @@ impl Inbox {
                         self.parts = Some((of, parts));
                     } else {
                         self.joined = parts.len();
-                        // What is kept of it keeps all of it.
+                        // A kept part of the message keeps all of its memory.
                         if parts.capacity() > parts.len() + parts.len() / 8 {
                             parts.shrink_to_fit();
                         }

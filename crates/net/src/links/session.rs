@@ -13,7 +13,7 @@ use super::stream::Stream;
 use crate::pool::Pool;
 use crate::stats::NetStats;
 
-/// The engine is told of room when it has grown by so much.
+/// The growth of room of which the engine is told.
 const TELL_BYTES: usize = QUEUE_BYTES / 16;
 
 /// Why a session ended.
@@ -21,9 +21,9 @@ const TELL_BYTES: usize = QUEUE_BYTES / 16;
 pub(super) enum Ending {
     /// The other end has closed the connection, or is gone.
     Lost(io::Error),
-    /// What came is not what the other end sends.
+    /// The bytes that came are not those that the other end sends.
     Broken(Broken),
-    /// The other end has begun another.
+    /// The other end has begun another session.
     Replaced,
     /// A fault on purpose.
     Cut,
@@ -63,7 +63,7 @@ pub(super) struct Live {
     rest: Bytes,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
-    /// What the engine may still send, as it was told.
+    /// The bytes that the engine may still send, as it was told.
     granted: usize,
 }
 
@@ -109,7 +109,7 @@ impl Live {
         !self.waiting.is_empty()
     }
 
-    /// Lets leave what need not wait any more.
+    /// Lets messages leave that need not wait any more.
     pub(super) fn release(&mut self, is_pending: &impl Fn(PersistId) -> bool) {
         let may_leave = |next: &mut Waiting| !next.after.is_some_and(is_pending);
         while let Some(next) = self.waiting.pop_front_if(may_leave) {
@@ -118,7 +118,7 @@ impl Live {
         }
     }
 
-    /// What waits for this request is never sent.
+    /// Drops the messages that wait for this request.
     pub(super) fn forget(&mut self, failed: PersistId) {
         let bytes = &mut self.waiting_bytes;
         self.waiting.retain(|waiting| {
@@ -205,7 +205,7 @@ impl fmt::Display for Ending {
 }
 
 impl Ending {
-    /// Whether the other end closed as one does that stops.
+    /// Whether the other end closed as a node does that stops.
     pub(super) fn is_plain(&self) -> bool {
         match self {
             Self::Lost(error) => matches!(

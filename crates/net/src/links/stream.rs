@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use crate::epoll::Change;
 
-/// What the kernel may keep of what has not left, in bytes: enough that the device never waits for this process, and
-/// little, since what is in the kernel cannot be taken back and delays what comes later.
+/// The limit, in bytes, of what the kernel keeps and has not sent: enough that the device never waits for this process,
+/// and little, since messages in the kernel cannot be taken back and delay later ones.
 const UNSENT_BYTES: u32 = 256 << 10;
 
-/// A quiet connection is asked so often whether it is still there, as shortly as the kernel can say it.
+/// The time between two questions whether a quiet connection is still there: the shortest that the kernel knows.
 const KEEPALIVE: Duration = Duration::from_secs(1);
 
-/// How the kernel finds out what the path takes. Some systems are set to one that times each packet, which costs more
-/// than the packets where many nodes share a processor.
+/// The congestion control, by which the kernel finds out what the path takes. Some systems are set to one that times
+/// each packet, which costs more than the packets where many nodes share a processor.
 const CONGESTION: &[u8] = b"cubic";
 
 /// A connection, and what the kernel has last said of it.
@@ -53,7 +53,7 @@ impl Stream {
         }
     }
 
-    /// A connection that somebody made to here.
+    /// A connection that the other end has made.
     pub(super) fn accepted(socket: Socket, name: u64) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         Ok(Self::new(socket, name))
@@ -91,7 +91,7 @@ impl Stream {
         self.writable
     }
 
-    /// How it went, for a connection that was dialed and is writable now.
+    /// The outcome of connecting, for a connection that was dialed and is writable now.
     pub(super) fn connected(&self) -> io::Result<()> {
         self.socket.take_error()?.map_or(Ok(()), Err)
     }
@@ -178,7 +178,7 @@ impl<const SIZE: usize> Gather<SIZE> {
         }
     }
 
-    /// Reads on, and not a byte beyond; the message once it is whole.
+    /// Reads on, and not a byte beyond the message; returns the message once it is whole.
     pub(super) fn read(&mut self, stream: &mut Stream) -> io::Result<Option<&[u8; SIZE]>> {
         while self.filled < SIZE {
             match stream.read(&mut self.bytes[self.filled..])? {

@@ -1,6 +1,6 @@
-//! A connection between two processes of a cluster for what is large and seldom: questions and answers, one after the other, each sealed as one
-//! record. It waits, so it has a thread of its own. The handshake is that of links, with another first word: what was said for one is of no use for
-//! the other.
+//! A connection between two processes of a cluster for large and rare messages: questions and answers, one after the
+//! other, each sealed as one record. It waits, so it has a thread of its own. The handshake is that of links, with
+//! another first word: the messages of one handshake are of no use for the other.
 
 use rota_core::contract::{NodeId, Process, Session};
 use std::io::{self, Read as _, Write as _};
@@ -15,7 +15,7 @@ use super::handshake::{
 use crate::keys::KeyRing;
 
 const HEADER_BYTES: usize = 4;
-/// A handshake has so long.
+/// The time that a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(2);
 
 /// See the module's page.
@@ -26,14 +26,14 @@ pub struct RpcConnection {
     hearing: Hearing,
 }
 
-/// The half of a connection by which something is said.
+/// The sending half of a connection.
 #[derive(Debug)]
 pub struct Saying {
     stream: TcpStream,
     seals: Direction,
 }
 
-/// The half by which something is heard.
+/// The receiving half of a connection.
 #[derive(Debug)]
 pub struct Hearing {
     stream: TcpStream,
@@ -42,10 +42,10 @@ pub struct Hearing {
 }
 
 impl RpcConnection {
-    /// What is said at once has at most so many bytes.
+    /// The size of one message, at most.
     pub const MOST_BYTES: usize = 4 << 20;
 
-    /// Connects to where node `to` waits for it. `patience`: for each thing that is said.
+    /// Connects to the address at which node `to` waits. `patience`: for each message.
     ///
     /// # Errors
     /// The system's; `PermissionDenied`: it does not prove that it has the cluster's key.
@@ -72,7 +72,7 @@ impl RpcConnection {
         Self::begin(stream, agreed, patience)
     }
 
-    /// Takes a connection that somebody has made here, if it is one of the nodes that may.
+    /// Takes a connection that was made to this process, if it comes from one of the nodes that may connect.
     ///
     /// # Errors
     /// As [`Self::dial`].
@@ -91,7 +91,7 @@ impl RpcConnection {
         };
         let mut hello = [0; HELLO_BYTES];
         read_until(&mut stream, &mut hello, until)?;
-        // Each is the first with that node: nothing of an earlier one goes on.
+        // Each connection is the first with that node: nothing of an earlier one goes on.
         let last = |node| may(node).then_some(Session(0));
         let begun = Accepting::begin(own, &hello, keys, draw_nonce()?, last);
         let (accepting, welcome) = begun.map_err(refused)?;
@@ -126,7 +126,7 @@ impl RpcConnection {
         (self.saying, self.hearing)
     }
 
-    /// Who is at the other end.
+    /// The process at the other end.
     pub const fn peer(&self) -> Process {
         self.peer
     }
@@ -149,7 +149,7 @@ impl RpcConnection {
 }
 
 impl Saying {
-    /// Says something, of at most [`RpcConnection::MOST_BYTES`].
+    /// Sends a message of at most [`RpcConnection::MOST_BYTES`].
     ///
     /// # Errors
     /// The system's: the connection is of no use any more. `InvalidInput`: it is too long, and nothing was said.
@@ -170,13 +170,13 @@ impl Saying {
 
 impl Drop for Saying {
     fn drop(&mut self) {
-        // Whoever hears at either end is to know.
+        // The receiving halves at both ends are to know.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
 
 impl Hearing {
-    /// Hears what is said next.
+    /// Receives the next message.
     ///
     /// # Errors
     /// The system's, `TimedOut` if it does not come whole in time, or `InvalidData` if it is not what the other end has said next: the connection is of
@@ -189,7 +189,7 @@ impl Hearing {
         if length > RpcConnection::MOST_BYTES + self.opens.tag_bytes() {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        // Room is made as it comes: a length alone costs nothing.
+        // Room is made as bytes come: a length alone costs nothing.
         let mut record = Vec::new();
         while record.len() < length {
             let from = record.len();
@@ -203,7 +203,7 @@ impl Hearing {
     }
 }
 
-/// Reads all of it, though it may come byte by byte, until then.
+/// Reads all of the bytes, though they may come one by one, until then.
 fn read_until(stream: &mut TcpStream, mut into: &mut [u8], until: Instant) -> io::Result<()> {
     while !into.is_empty() {
         let left = until.saturating_duration_since(Instant::now());
@@ -251,7 +251,7 @@ mod tests {
         }
     }
 
-    /// One that waits, with these keys; what became of it.
+    /// A thread that waits for a connection, with these keys; `then` takes the result.
     fn waiting(
         keys: Option<KeyRing>,
         then: impl FnOnce(io::Result<RpcConnection>) + Send + 'static,
@@ -322,7 +322,7 @@ mod tests {
         }
     }
 
-    /// Whoever is between the two changes something.
+    /// A host between the two changes something.
     #[test]
     fn what_was_changed_on_the_way_is_refused() {
         let key = KeyRing::generate().expect("a key");

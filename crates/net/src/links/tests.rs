@@ -33,7 +33,7 @@ fn both() -> [Option<KeyRing>; 2] {
     [None, Some(KeyRing::generate().expect("random numbers"))]
 }
 
-/// A handshake in which `change` may change what travels: which message, and its bytes.
+/// A handshake in which `change` may change each message: its place, and its bytes.
 fn handshake(
     keys: Option<&KeyRing>,
     mut change: impl FnMut(usize, &mut [u8]),
@@ -148,7 +148,7 @@ fn who_does_not_dial_here_and_who_is_late_is_refused() {
     }
 }
 
-/// What seals one direction, and what opens it.
+/// The cipher that seals one direction, and the one that opens it.
 fn direction(trust: &Trust) -> (Direction, Direction) {
     let one = || trust.direction(Use::ToDialer, &[b"said"]).expect("a key");
     (one(), one())
@@ -201,7 +201,7 @@ fn cut(mut message: &[u8], sizes: &[usize]) -> Pieces {
     pieces
 }
 
-/// What may leave with one call.
+/// The bytes that may leave with one call.
 fn unsent(outbox: &mut Outbox) -> Vec<u8> {
     let (pieces, count) = outbox.unsent();
     pieces[..count]

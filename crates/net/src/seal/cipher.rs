@@ -1,9 +1,9 @@
 //! The cipher of one life of a node, and the bytes that a sealed datagram ends with.
 //!
-//! AES-256-GCM encrypts what is behind the header and authenticates the header with it. Its key follows
-//! by HKDF-SHA-256 from one key of the cluster and from everything that says who sends; the nonce from
-//! the datagram's counter, the class of socket, and whom it is for. So each bit of the trailer is bound,
-//! and a nonce could be used twice only if a node drew the same life twice.
+//! AES-256-GCM encrypts what is behind the header and authenticates the header with it. Its key follows by HKDF-SHA-256
+//! from one key of the cluster and from everything that names the sender; the nonce from the datagram's counter, the
+//! class of socket, and the receiver. So each bit of the trailer is bound, and a nonce could be used twice only if a
+//! node drew the same life twice.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Prk, Salt};
@@ -33,11 +33,11 @@ const PURPOSE: &[u8] = b"rota datagrams 1";
 
 /// One life of a node, as far as its datagrams are concerned.
 ///
-/// That no two lives have the same rests on 64 bits from the kernel's generator together with the time
-/// to the nanosecond. The time also says which of two is the later one.
+/// The difference between any two lives rests on 64 bits from the kernel's generator together with the time to the
+/// nanosecond. The time also says which of two is the later one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Life {
-    /// When it began: nanoseconds since 1970.
+    /// The time at which the life began: nanoseconds since 1970.
     pub start: u64,
     /// Drawn at random.
     pub salt: u64,
@@ -56,19 +56,19 @@ impl Life {
         })
     }
 
-    /// By how much the clock has been set forward since this life began, if `passed` is how long that is ago; in
-    /// nanoseconds.
+    /// The nanoseconds by which the clock has been set forward since this life began, if that is `passed` nanoseconds
+    /// ago.
     pub(super) const fn behind(&self, now: u64, passed: u64) -> u64 {
         now.saturating_sub(self.start.saturating_add(passed))
     }
 }
 
-/// What a sealed datagram says of itself in the clear.
+/// The part of a sealed datagram that is in the clear.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Trailer {
     pub key: u16,
     pub sender: u16,
-    /// The one node that it is for; 0: all.
+    /// The one node that the datagram is for; 0: all.
     pub receiver: u16,
     pub life: Life,
     /// Grows with each datagram of one life and class, from 1.
@@ -159,19 +159,19 @@ impl Masters {
         Some(Cipher(LessSafeKey::new(UnboundKey::from(derived))))
     }
 
-    /// Which key to send with.
+    /// The key to send with.
     pub fn sending(&self) -> KeyId {
         self.ring.sending()
     }
 
-    /// The same key is in both.
+    /// Whether the same key is in both.
     pub fn shares(&self, other: &Self, key: u16) -> bool {
         let of = |masters: &Self| KeyId::new(key).and_then(|id| masters.ring.get(id).cloned());
         of(self).is_some() && of(self) == of(other)
     }
 }
 
-/// What seals, or opens, the datagrams of one life under one key.
+/// The cipher that seals, or opens, the datagrams of one life under one key.
 #[derive(Debug)]
 pub(super) struct Cipher(LessSafeKey);
 
@@ -191,7 +191,7 @@ impl Cipher {
                 .seal_in_place_separate_tag(trailer.nonce(class), Aad::from(&*header), body);
         match sealed {
             Ok(sum) => tag.copy_from_slice(sum.as_ref()),
-            // Only bodies of gigabytes are refused. What is not encrypted must not leave.
+            // Only bodies of gigabytes are refused. A body that is not encrypted must not leave.
             Err(_) => body.fill(0),
         }
     }
@@ -208,8 +208,8 @@ impl Cipher {
     }
 }
 
-/// Whom a datagram is sealed for: only a control datagram is for one node alone, and would do harm
-/// elsewhere. Data goes to all, whoever asked for it.
+/// The receiver that a datagram is sealed for: only a control datagram is for one node alone, and would do harm
+/// elsewhere. Data goes to all, whichever node asked for it.
 pub(super) const fn receiver(class: Class, to: Option<NodeId>) -> u16 {
     match (class, to) {
         (Class::Token, Some(node)) => node.get(),

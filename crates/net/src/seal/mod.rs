@@ -1,10 +1,10 @@
-//! What protects a datagram between two nodes: the only place that knows how.
+//! The protection of a datagram between two nodes: the only place that knows how it works.
 //!
 //! With a key, datagrams are encrypted and authenticated: [`Sealer`] seals what a node sends, [`Opener`]
 //! opens what it receives and refuses what is forged or has come before. Without one they end with a
 //! [`checksum`], which finds damage and no attackers: what `insecure = true` stands for.
 //!
-//! `docs/protocols/wire.md` has the bytes, `docs/operations/security.md` what this is good for.
+//! `docs/protocols/wire.md` has the bytes, `docs/operations/security.md` what the protection is good for.
 
 pub mod checksum;
 mod cipher;
@@ -33,7 +33,7 @@ pub enum OpenError {
     Checksum,
     /// Sealed under a key that this node does not have, or not sealed.
     UnknownKey,
-    /// It names a sender that is not a node.
+    /// The datagram names a sender that is not a node.
     UnknownSender,
     /// For another node than this one, or this node's own.
     Misdirected,
@@ -41,7 +41,7 @@ pub enum OpenError {
     Forged,
     /// So old that it is not known whether it has come before.
     Old,
-    /// It has come before.
+    /// The datagram has come before.
     Seen,
     /// From a life of its sender that began before the one that is known.
     OldLife,

@@ -12,8 +12,8 @@ use crate::keys::{KeyId, KeyRing};
 use crate::network::Network;
 use crate::sys;
 
-/// A clock that was set forward by less does not matter, in nanoseconds: a process was not away for less, and clocks that
-/// are corrected little by little differ by less.
+/// The step of a clock, in nanoseconds, below which it does not matter: a process was not away for less, and clocks
+/// that are corrected little by little differ by less.
 const CLOCK_STEP_NANOS: u64 = 5_000_000_000;
 
 /// Gives a running node other keys, from any thread.
@@ -30,19 +30,19 @@ struct Shared {
     in_use: Mutex<Option<KeyRing>>,
 }
 
-/// Which keys a node uses, by their ids.
+/// The keys that a node uses, by their ids.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KeysInUse {
-    /// It seals with this one.
+    /// The node seals with this one.
     pub sends: u16,
-    /// It takes datagrams under all of these.
+    /// The node takes datagrams under all of these.
     pub takes: Vec<u16>,
 }
 
 impl Keys {
-    /// The node takes datagrams under all of these keys, and seals with the one they say, from its next
-    /// datagram on. Whether they are others than before, by id or by what is secret.
+    /// The node takes datagrams under all of these keys, and seals with the one they say, from its next datagram on.
+    /// Says whether they are others than before, by id or by secret.
     pub fn set(&self, keys: KeyRing) -> bool {
         let is_new = self.now(&keys);
         *lock(&self.shared.next) = Some(keys);
@@ -50,7 +50,7 @@ impl Keys {
         is_new
     }
 
-    /// What the node uses for its next datagram.
+    /// The keys that the node uses for its next datagram.
     pub fn in_use(&self) -> KeysInUse {
         let keys = lock(&self.shared.in_use);
         keys.as_ref()
@@ -60,7 +60,7 @@ impl Keys {
             })
     }
 
-    /// Whether these are others than before.
+    /// Notes these keys; says whether they are others than before.
     fn now(&self, keys: &KeyRing) -> bool {
         let before = lock(&self.shared.in_use).replace(keys.clone());
         before.as_ref() != Some(keys)
@@ -85,7 +85,7 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// What seals and opens a node's datagrams.
+/// The sealer and the opener of a node's datagrams.
 #[derive(Debug)]
 pub(crate) struct KeyedSeal {
     cluster: u32,
@@ -93,7 +93,7 @@ pub(crate) struct KeyedSeal {
     opener: Opener,
     keys: Keys,
     life: Life,
-    /// When it began, by the clock that nobody sets.
+    /// The time at which the life began, by the clock that nobody sets.
     since: Time,
 }
 
@@ -180,7 +180,7 @@ impl KeyedSeal {
         }
     }
 
-    /// Begins to open what one read brought.
+    /// Begins to open the datagrams of one read.
     pub fn opening(&mut self, now: Time, class: Class) -> Opening<'_> {
         self.follow_keys();
         Opening {
@@ -215,7 +215,7 @@ mod tests {
         KeyedSeal::new(network, me, keys).unwrap()
     }
 
-    /// What the other one says of a datagram.
+    /// The verdict of the other node on a datagram.
     fn hears(from: &mut KeyedSeal, to: &mut KeyedSeal) -> Result<(), OpenError> {
         let mut datagram = [7; 256];
         let all = std::iter::once(&mut datagram[..]);

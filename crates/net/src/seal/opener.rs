@@ -1,12 +1,11 @@
-//! Opening what a node receives: whether it is authentic, and whether it is new.
+//! Opening of received datagrams: whether they are authentic, and whether they are new.
 //!
 //! For each sender one life is known, the latest that has shown itself with an authentic datagram. Nothing
 //! is kept of a datagram before it is authentic, and the lives that are not known yet, whose keys have to
 //! be derived before that can be told, are tried at a bounded rate: so forged datagrams cost a node little
 //! time and no memory.
 //!
-//! What this does not do: tell a node that has just started what others have sent before. See
-//! `docs/operations/security.md`.
+//! A node that has just started is not told what others have sent before. See `docs/operations/security.md`.
 
 use rota_core::contract::{Class, NodeId, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,10 +26,10 @@ const CIPHERS: usize = 2;
 /// Unknown ciphers that may be derived at once: more than a cluster has nodes.
 const DERIVE_AT_ONCE: u64 = 256;
 
-/// In the long run, one each so many nanoseconds.
+/// In the long run, one more may be derived after this many nanoseconds.
 const DERIVE_EVERY_NANOS: u64 = 1_000_000;
 
-/// Who may send.
+/// The nodes that may send.
 #[derive(Clone, Debug)]
 pub enum Senders {
     /// These nodes.
@@ -73,7 +72,7 @@ impl Opener {
         }
     }
 
-    /// Takes datagrams under these keys from now on. What is known of senders stays.
+    /// Takes datagrams under these keys from now on. The state of senders stays.
     pub fn set_keys(&mut self, cluster: u32, keys: KeyRing) {
         let masters = Masters::new(cluster, keys);
         for sender in self.senders.values_mut() {
@@ -88,7 +87,7 @@ impl Opener {
         self.life = life;
     }
 
-    /// Senders that something is kept of.
+    /// The number of senders that something is kept of.
     pub fn senders(&self) -> usize {
         self.senders.len()
     }
@@ -99,7 +98,7 @@ impl Opener {
     /// [`OpenError`] when the datagram must be dropped; it may then be garbage.
     pub fn open(&mut self, now: Time, class: Class, datagram: &mut [u8]) -> Result<(), OpenError> {
         let Some(trailer) = Trailer::read(datagram) else {
-            // What a node sends that has no key can be shorter than anything that is sealed.
+            // A datagram of a node without a key can be shorter than anything that is sealed.
             return Err(if datagram.len() < checksum::LEAST_BYTES {
                 OpenError::Short
             } else {
@@ -128,7 +127,7 @@ impl Opener {
         self.open_unknown(now, class, &trailer, datagram)
     }
 
-    /// What can be refused by the trailer alone, whoever wrote it.
+    /// The checks of the trailer alone, whoever wrote it.
     fn check_sender(&self, trailer: &Trailer) -> Result<(), OpenError> {
         if !self.masters.has(trailer.key) {
             return Err(OpenError::UnknownKey);
@@ -144,7 +143,7 @@ impl Opener {
             return Err(OpenError::Misdirected);
         }
         if trailer.sender == self.me.get() {
-            // Its own are not for it. Of another process by its number it has to hear.
+            // A node's own datagrams are not for it. It has to hear of another process by its number.
             if trailer.life == self.life {
                 return Err(OpenError::Misdirected);
             }
@@ -173,7 +172,7 @@ impl Opener {
         if trailer.counter == 0 || !cipher.open(class, trailer, datagram) {
             return Err(OpenError::Forged);
         }
-        // It was worth its cost.
+        // The derivation was worth its cost.
         self.derivations.give_back();
         let sender = self.remember(now, trailer);
         if sender.ciphers.len() >= CIPHERS {
@@ -218,7 +217,7 @@ impl Sender {
     }
 }
 
-/// Bounds how often a key is derived for somebody who may be a forger.
+/// Bounds how often a key is derived for a sender that may be a forger.
 #[derive(Debug)]
 struct Derivations {
     left: u64,

@@ -201,7 +201,7 @@ fn a_token_is_for_one_node_and_nobody_hears_himself() {
         open(&mut opener, Class::Data, &earlier),
         Err(OpenError::OldLife)
     );
-    // Somebody else has started as this node: the engine has to hear that.
+    // Another process has started as this node: the engine has to hear that.
     let mut later = self::sealer(&keys, 9, 51);
     assert_eq!(
         open(&mut opener, Class::Data, &sealed(&mut later, Class::Data)),
@@ -236,7 +236,7 @@ fn a_later_life_retires_the_one_before() {
     let (mut first, mut second) = (sealer(&keys, 1, 1), sealer(&keys, 1, 2));
     let of_first = sealed(&mut first, Class::Data);
     assert_eq!(open(&mut opener, Class::Data, &of_first), Ok(()));
-    // What is not authentic retires nobody.
+    // A datagram that is not authentic retires no life.
     let mut forged = sealed(&mut second, Class::Data);
     forged[HEADER_BYTES] ^= 1;
     assert_eq!(

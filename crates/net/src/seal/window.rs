@@ -1,10 +1,10 @@
-//! Which datagrams of one sender have come: what was accepted once is never accepted again.
+//! The datagrams of one sender that have come: a counter that was accepted once is never accepted again.
 //!
 //! Counters need not come in order. A window of [`WIDTH`] below the highest one remembers each that has
 //! come, in a ring of words of which whole ones are cleared as the window moves on (RFC 6479).
 
-/// How many counters below the highest are told apart: 51 visits of a token with the default window of
-/// packets. What is older is refused unseen.
+/// The number of counters below the highest that are told apart: 51 visits of a token with the default window of
+/// packets. Older ones are refused unseen.
 pub const WIDTH: u64 = (WORDS as u64 - 1) * BITS;
 
 const BITS: u64 = u64::BITS as u64;
@@ -17,7 +17,7 @@ const WORDS: usize = 33;
 pub(super) enum Stale {
     /// Below the window.
     Old,
-    /// It has come before.
+    /// The counter has come before.
     Seen,
 }
 
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// What a window says, by a set of all that has come.
+    /// The answer of a window, by a set of all counters that have come.
     fn model(come: &BTreeSet<u64>, counter: u64) -> Result<(), Stale> {
         let top = come.last().copied().unwrap_or(0);
         if counter == 0 || (counter <= top && top - counter >= WIDTH) {

@@ -1,4 +1,4 @@
-//! From bursts as they were read to datagrams that may be handed in.
+//! The way from bursts as they were read to datagrams that may be handed in.
 
 use bytes::Bytes;
 use rota_core::contract::Class;
@@ -109,8 +109,8 @@ impl Sockets {
         self.keep(&bytes, segment, learn_from, arrivals, is_wrong);
     }
 
-    /// Looks at the datagrams of a burst one by one; with `learn_from`, an address that anybody may have,
-    /// looks also who sent them.
+    /// Looks at the datagrams of a burst one by one; with `learn_from`, an address that anybody may have, also learns
+    /// their senders.
     fn keep(
         &mut self,
         bytes: &Bytes,

@@ -1,4 +1,4 @@
-//! What can be wrong with a node's addresses.
+//! The errors of opening a node's sockets.
 
 use rota_core::contract::NodeId;
 use std::fmt;
@@ -16,9 +16,9 @@ pub enum SocketError {
     UnknownNode(NodeId),
     /// An address is in use, or this host does not have it.
     Bind {
-        /// Which address.
+        /// The address.
         address: SocketAddr,
-        /// What the kernel said.
+        /// The error of the kernel.
         error: io::Error,
     },
     /// The keys of the cluster cannot be used.
@@ -27,9 +27,9 @@ pub enum SocketError {
     NoInterface(String),
     /// Multicast does not work with this group and interface.
     Multicast {
-        /// Which group.
+        /// The group.
         group: SocketAddr,
-        /// What the kernel said.
+        /// The error of the kernel.
         error: io::Error,
     },
 }

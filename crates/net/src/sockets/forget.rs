@@ -1,4 +1,4 @@
-//! What came while this process stood still.
+//! Datagrams that came while this process stood still.
 
 use rota_core::contract::Class;
 
@@ -8,7 +8,7 @@ use super::Sockets;
 const FORGOTTEN_AT_ONCE: usize = 1 << 16;
 
 impl Sockets {
-    /// Reads all that waits, and drops it: how many bursts that were. What goes on coming is left.
+    /// Reads all bursts that wait, and drops them; says how many they were. Later ones are left.
     pub fn forget(&mut self) -> u64 {
         let mut forgotten = 0;
         for class in [Class::Data, Class::Token] {

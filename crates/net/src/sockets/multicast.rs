@@ -33,7 +33,7 @@ pub(super) fn scoped(
     Ok((group, Some(index)))
 }
 
-/// How a group is joined, to do it again.
+/// The parameters of joining a group, to do it again.
 #[derive(Debug)]
 pub(super) struct Joined {
     group: IpAddr,
@@ -44,7 +44,7 @@ pub(super) struct Joined {
     index: Option<u32>,
     /// Own multicasts come back, and are filtered out where they do.
     shared: bool,
-    /// That was tried and failed, and said.
+    /// Joining again was tried and failed, and that was said.
     failed: bool,
 }
 
@@ -87,8 +87,8 @@ impl Joined {
         }
     }
 
-    /// With an interface that was deleted goes what was joined there, though one with the same name and address comes
-    /// back: says what became of joining again, where that was necessary.
+    /// Joins again where that is necessary: with an interface that was deleted goes what was joined there, though one
+    /// with the same name and address comes back. Returns the result, if it is worth a word.
     pub fn again(&mut self, data: &Port, sender: &Port) -> Option<io::Result<()>> {
         if self.index.is_some_and(interfaces::exists) {
             return None;
@@ -106,12 +106,12 @@ impl Joined {
             };
         }
         let joined = match self.join(data, sender) {
-            // It only was not known where.
+            // The group is joined there: only the number of the interface was not known.
             Err(error) if error.raw_os_error() == Some(libc::EADDRINUSE) => return None,
             joined => joined,
         };
         if joined.is_err() {
-            // It is tried again.
+            // Joining is tried again.
             self.index = before;
         }
         let said = std::mem::replace(&mut self.failed, joined.is_err());
@@ -161,7 +161,7 @@ pub(super) fn join(
     Ok(joined)
 }
 
-/// A socket gets what is sent to groups that it has joined itself, and not to those of others.
+/// Lets a socket get datagrams to groups that it has joined itself, and not to those of others.
 fn hear_only_groups(data: &Port, group: IpAddr) -> io::Result<()> {
     let (level, option) = match group {
         IpAddr::V4(_) => (libc::SOL_IP, libc::IP_MULTICAST_ALL),
@@ -170,7 +170,7 @@ fn hear_only_groups(data: &Port, group: IpAddr) -> io::Result<()> {
     sys::set_option(data.raw(), level, option, 0_i32)
 }
 
-/// Whether multicasts of a socket are heard on this host.
+/// Sets whether multicasts of a socket are heard on this host.
 fn loop_back(sender: &Socket, group: IpAddr, heard: bool) -> io::Result<()> {
     match group {
         IpAddr::V4(_) => sender.set_multicast_loop_v4(heard),
@@ -178,7 +178,7 @@ fn loop_back(sender: &Socket, group: IpAddr, heard: bool) -> io::Result<()> {
     }
 }
 
-/// How many links multicasts of a socket cross.
+/// Sets the number of links that multicasts of a socket cross.
 fn set_ttl(sender: &Socket, group: IpAddr, ttl: NonZeroU8) -> io::Result<()> {
     let ttl = u32::from(ttl.get());
     match group {
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
     use crate::network::Transport;
 
-    /// As far as is said, and else not beyond the own link.
+    /// Multicasts cross as many links as configured, and by default not more than the own one.
     #[test]
     fn multicasts_cross_as_many_links_as_are_configured() {
         for ttl in [1, 8] {

@@ -1,11 +1,11 @@
-//! How large a datagram may be: what the kernel knows about the paths to the peers.
+//! The largest datagram: what the kernel knows about the paths to the peers.
 //!
-//! A datagram larger than the path's MTU travels as several IP fragments. That works, and costs: one
-//! lost fragment loses the datagram, and the kernel takes no bursts of such datagrams whole. So, where
-//! nothing is set, a datagram fills one packet of the narrowest path and no more.
+//! A datagram larger than the path's MTU travels as several IP fragments. That works, and costs: one lost fragment
+//! loses the datagram, and the kernel takes no bursts of such datagrams whole. So, without a setting, a datagram fills
+//! one packet of the narrowest path and no more.
 //!
-//! What this does not do: follow a path that becomes narrower while a node runs (the kernel then
-//! fragments), or ask the peers what their paths take.
+//! A path that becomes narrower while a node runs is not followed (the kernel then fragments), nor are the peers asked
+//! what their paths take.
 
 use rota_core::contract::NodeId;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -40,7 +40,7 @@ impl fmt::Display for PathMtu {
     }
 }
 
-/// What remains of a packet after the headers of IP and UDP.
+/// The bytes that remain of a packet after the headers of IP and UDP.
 fn payload(mtu: usize, to: IpAddr) -> usize {
     let headers = if to.is_ipv4() { 20 + 8 } else { 40 + 8 };
     mtu.saturating_sub(headers)

@@ -1,13 +1,13 @@
-//! Who the other nodes are, and where.
+//! The other nodes, and their addresses.
 //!
 //! The configured nodes are known from the start. With `open_membership` others join them: the address
 //! of a node that is not configured is learned from the control datagrams it sends. These leave from
 //! its token socket; its data socket is where every example in the documentation has it, at the port
 //! below.
 //!
-//! What this does not do: find out who somebody is. Whoever may send to the token socket, with the
-//! cluster's key, or without one the right checksum and cluster number, may name any id that is not
-//! configured, and the last to do so has it. Nor is the path to a learned node considered in the size of datagrams.
+//! The identity of a sender is not proved here. Any host that may send to the token socket, with the cluster's key, or
+//! without one the right checksum and cluster number, may name any id that is not configured, and the last to do so has
+//! it. Nor is the path to a learned node considered in the size of datagrams.
 
 use rota_core::contract::NodeId;
 use rota_core::wire::{HEADER_BYTES, VERSION};
@@ -20,14 +20,14 @@ use crate::network::{Network, NodeAddress};
 /// send to.
 pub(super) const MOST_LEARNED: usize = 128;
 
-/// Where one other node is.
+/// The addresses of one other node.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) node: NodeId,
     ip: IpAddr,
     pub(super) data: SockAddr,
     pub(super) token: SockAddr,
-    /// When it was last heard of or sent to on its own, on a clock that counts such uses.
+    /// The time at which it was last heard of or sent to on its own, on a clock that counts such uses.
     used: u64,
 }
 
@@ -116,8 +116,8 @@ impl Peers {
         }
     }
 
-    /// Looks who sent a control datagram, whose checksum is right, and remembers the address of a node
-    /// that is not configured. Says whether the address may be heard.
+    /// Reads the sender of a control datagram, whose checksum is right, and remembers the address of a node that is not
+    /// configured. Says whether the address may be heard.
     pub(super) fn learn(&mut self, datagram: &[u8], source: SocketAddr) -> bool {
         if let Some(node) = stranger(datagram, self.cluster)
             && node != self.me
@@ -141,8 +141,8 @@ impl Peers {
         configured.iter().any(is_it)
     }
 
-    /// Which place a learned node takes over: its own, or, when there are enough, that of the one that
-    /// was not used for longest.
+    /// The place that a learned node takes over: its own, or, when there are enough, that of the one that was not used
+    /// for longest.
     fn place_for(&self, node: NodeId) -> Option<usize> {
         let learned = || (self.configured..).zip(&self.all[self.configured..]);
         let own = learned().find(|(_, peer)| peer.node == node);
@@ -152,10 +152,10 @@ impl Peers {
     }
 }
 
-/// Who sent a datagram, if it is a control datagram of this cluster. The engine's own check of everything
-/// else comes later.
+/// The sender of a datagram, if that is a control datagram of this cluster. The engine's own check of everything else
+/// comes later.
 fn stranger(datagram: &[u8], cluster: u32) -> Option<NodeId> {
-    /// The kind of a data packet: its header names who initiated it, and anyone may repeat it.
+    /// The kind of a data packet: its header names the initiator, and any node may repeat it.
     const DATA: u8 = 0;
     let header: &[u8; HEADER_BYTES] = datagram.first_chunk()?;
     let named = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);

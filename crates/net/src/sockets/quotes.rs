@@ -1,15 +1,16 @@
-//! What left lately, so that a refusal can be told from one that somebody made up.
+//! The datagrams that left lately, by which a true refusal can be told from a forged one.
 //!
 //! Any host can send an ICMP message that says that nobody listens at a peer's address; the kernel looks at nothing but
-//! addresses and ports. A true one quotes the datagram that was refused. Sealed, that is known to nobody but this node and the hosts on the
-//! path, as only control datagrams count, which never go by multicast.
+//! addresses and ports. A true one quotes the datagram that was refused. A sealed datagram is known to nobody but this
+//! node and the hosts on the path, as only control datagrams count, which never go by multicast.
 
 use std::net::SocketAddr;
 
-/// So much of a datagram is compared, in bytes: header and some of what is sealed. Hosts quote 500 at least.
+/// The bytes of a datagram that are compared: header and some of what is sealed. Hosts quote 500 at least.
 pub(crate) const COMPARED: usize = 128;
 
-/// So many datagrams are remembered: each of a round of joins in a large cluster, and the tokens of some milliseconds.
+/// The number of datagrams that are remembered: each of a round of joins in a large cluster, and the tokens of some
+/// milliseconds.
 const REMEMBERED: usize = 256;
 
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +35,7 @@ impl Quotes {
         }
     }
 
-    /// A datagram leaves.
+    /// Remembers a datagram that leaves.
     pub(super) fn remember(&mut self, to: SocketAddr, datagram: &[u8]) {
         let len = datagram.len().min(COMPARED);
         let mut start = [0; COMPARED];

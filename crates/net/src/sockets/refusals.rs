@@ -1,4 +1,4 @@
-//! What this host's kernel refuses to send lately: in its own words, and what to look at.
+//! The refusals of this host's kernel to send lately: its own words, and a hint where to look.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,19 +6,20 @@ use std::net::IpAddr;
 
 use rota_core::contract::Time;
 
-/// What was refused so long ago is over.
+/// The time after which a refusal is over.
 const LATELY_NANOS: u64 = 10_000_000_000;
-/// Addresses that are kept of each kind of refusal: there are no more nodes than that, or nobody reads all of their names.
+/// Addresses that are kept of each kind of refusal: either there are no more nodes than that, or nobody reads all of
+/// their names.
 const MOST_ADDRESSES: usize = 16;
 
-/// Refusals by their number, and to whom and when last.
+/// Refusals by their number, with the address and the last time of each.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     by_code: BTreeMap<i32, BTreeMap<IpAddr, Time>>,
 }
 
 impl Refusals {
-    /// The kernel has refused something to this address with this number.
+    /// Notes that the kernel has refused something to this address with this number.
     pub(super) fn note(&mut self, now: Time, code: i32, to: IpAddr) {
         let addresses = self.by_code.entry(code).or_default();
         if addresses.len() >= MOST_ADDRESSES {
@@ -50,7 +51,7 @@ impl Refusals {
     }
 }
 
-/// Where the cause of a refusal is to be looked for.
+/// The place to look for the cause of a refusal.
 fn look_at(code: i32) -> &'static str {
     match code {
         libc::EPERM => {

@@ -1,4 +1,4 @@
-//! What is refused: by this host's kernel, or by a peer or the network, which is told of later.
+//! Refusals: by this host's kernel, or by a peer or the network, which are told of later.
 
 use std::io;
 use std::net::SocketAddr;
@@ -48,7 +48,7 @@ impl Sockets {
                 of_others += 1;
                 continue;
             }
-            // It is this burst itself that this host's kernel refuses.
+            // This host's kernel refuses this burst itself.
             let ports = (&mut self.data, &mut self.token, &mut self.sender);
             let port = sender(out.class, ports);
             let given_up = port.on_send_error(&error, &out.burst, &mut out.at, &mut self.stats);
@@ -63,7 +63,8 @@ impl Sockets {
         Ok(Progress::Done)
     }
 
-    /// Reads what became of datagrams that were sent before. Whether a peer, the network, or somebody who makes it up has said anything.
+    /// Reads the errors about datagrams that were sent before. Says whether a peer, the network, or a forger has
+    /// reported anything.
     pub(super) fn read_errors(&mut self) -> bool {
         let mut any = false;
         let ports = [Some(&self.data), Some(&self.token), self.sender.as_ref()];
@@ -87,7 +88,7 @@ impl Sockets {
                         None => self.stats.unreachable_unproved += 1,
                     }
                 }
-                // What the own kernel refused was counted when it did.
+                // Refusals of the own kernel were counted at once.
                 let lost_on_the_way = error.code == libc::EMSGSIZE && !error.local;
                 self.stats.too_large += u64::from(lost_on_the_way);
             }
@@ -102,7 +103,7 @@ fn note(refusals: &mut Refusals, code: i32, to: &SockAddr) {
     }
 }
 
-/// Where datagrams of a class leave: data has a socket of its own where there is multicast.
+/// The socket by which datagrams of a class leave: data has one of its own where there is multicast.
 const fn sender<'a>(
     class: Class,
     (data, token, sender): (&'a mut Port, &'a mut Port, &'a mut Option<Port>),

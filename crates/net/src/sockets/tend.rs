@@ -1,10 +1,10 @@
-//! What a node's sockets need now and then: the world around them changes while they are open.
+//! The upkeep of a node's sockets: the world around them changes while they are open.
 
 use rota_core::contract::Time;
 
 use super::{Seal, Sockets};
 
-/// How often it is looked whether they do, in nanoseconds.
+/// The time between two looks whether the sockets need something, in nanoseconds.
 const EVERY_NANOS: u64 = 1_000_000_000;
 
 impl Sockets {

@@ -1,4 +1,4 @@
-//! What a loop waits for, and what it is told.
+//! The events that a loop waits for, and those that came.
 
 use rota_core::contract::Class;
 use std::io;
@@ -8,7 +8,7 @@ use super::Sockets;
 use crate::socket::Port;
 use crate::sys;
 
-/// Which sockets have something.
+/// The sockets that have something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ready {
     /// The data socket can be read.
@@ -21,7 +21,7 @@ pub struct Ready {
     pub links: bool,
 }
 
-/// What to wait for.
+/// The events to wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Wait {
     /// At most this long, in nanoseconds; `None`: without end.
@@ -38,7 +38,8 @@ pub struct Wait {
     pub links: Option<RawFd>,
 }
 
-/// What the kernel is asked about for one driver: data, token, waker, the data's own sender, what is stored, links.
+/// The descriptors that the kernel is asked about for one driver: data, token, waker, the data's own sender, what is
+/// stored, links.
 pub type PollSet = [libc::pollfd; 6];
 
 impl Sockets {
@@ -54,7 +55,7 @@ impl Sockets {
         Ok(self.heard(&fds))
     }
 
-    /// What to ask the kernel about.
+    /// The descriptors to ask the kernel about.
     pub fn poll_set(&self, wait: &Wait) -> PollSet {
         let reading = |port: &Port| libc::pollfd {
             fd: port.raw(),
@@ -90,7 +91,7 @@ impl Sockets {
         fds
     }
 
-    /// What it has answered.
+    /// Takes over the answer of the kernel.
     pub fn heard(&mut self, fds: &[libc::pollfd]) -> Ready {
         if fds.iter().any(|fd| fd.revents & libc::POLLERR != 0) {
             self.read_errors();

@@ -1,11 +1,11 @@
-//! Whether nodes can reach each other.
+//! The check that nodes can reach each other.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::{ConfigError, NodeConfig};
 
 impl NodeConfig {
-    /// Whether the addresses are of single hosts, which can reach each other as far as that shows.
+    /// Checks that the addresses are of single hosts, and that these can reach each other as far as addresses show it.
     pub(super) fn check_addresses(&self) -> Result<(), ConfigError> {
         for node in &self.nodes {
             if node.address.is_ipv4() != self.nodes[0].address.is_ipv4() {

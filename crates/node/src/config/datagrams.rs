@@ -1,6 +1,6 @@
-//! How large the datagrams of a node are.
+//! The size of the datagrams of a node.
 //!
-//! Where nothing is set, a datagram fills one packet of the narrowest path and no more: see [`PathMtu`].
+//! Without a setting, a datagram fills one packet of the narrowest path and no more: see [`PathMtu`].
 
 use rota_core::contract::NodeId;
 use rota_net::PathMtu;
@@ -9,8 +9,8 @@ use std::fmt;
 
 use super::{ConfigError, NodeConfig};
 
-/// Ethernet's MTU. Where interfaces take more, the switches between them may not, and nobody can
-/// know: larger datagrams are for the configuration to ask for.
+/// Ethernet's MTU. Some interfaces take more, but no node can know whether the switches between them do: larger
+/// datagrams are for the configuration to ask for.
 const MOST: usize = 1500;
 
 /// The largest datagram of a node, and why it is that large.
@@ -48,9 +48,9 @@ impl fmt::Display for DatagramSize {
 }
 
 impl NodeConfig {
-    /// What the ring engine of node `me` is told on this host: [`NodeConfig::ring_config`], with
-    /// datagrams that fit the paths to the peers where the configuration does not say how large they
-    /// are. Warns about datagrams that will be fragmented.
+    /// The configuration of the ring engine of node `me` on this host: [`NodeConfig::ring_config`], with datagrams that
+    /// fit the paths to the peers unless the configuration sets their size. Warns about datagrams that will be
+    /// fragmented.
     ///
     /// # Errors
     /// [`ConfigError::PathMtu`] where a path is too narrow for the smallest datagram.
@@ -78,11 +78,10 @@ impl NodeConfig {
         }
     }
 
-    /// How large the datagrams of node `me` are. Looks the paths up in this host's kernel, and sends
-    /// nothing.
+    /// The size of the datagrams of node `me`. Looks the paths up in this host's kernel, and sends nothing.
     pub fn datagram_size(&self, me: NodeId) -> DatagramSize {
         let path = self.network().narrowest_path(me);
-        // The default is what fits `MOST`.
+        // The default is the size that fits `MOST`.
         let fits = self.ring_config().datagram_bytes;
         let bytes = match (self.datagram_bytes, path) {
             (Some(bytes), _) => bytes,

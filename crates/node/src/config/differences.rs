@@ -1,26 +1,27 @@
-//! What becomes of settings that are not the same on all nodes, as while they are changed node by node.
+//! The outcome of settings that differ between nodes, as they do while they are changed node by node.
 
 use std::fmt;
 
-/// Settings of which the same is to be said.
+/// Settings that have the same outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Difference {
     /// By their names in the file; `paxos.NAME` is in `[paxos]`, `daemon.NAME` in `[daemon]`.
     pub settings: &'static [&'static str],
-    /// What becomes of nodes with different values.
+    /// The outcome for nodes with different values.
     pub outcome: Outcome,
-    /// The same in a sentence, for people.
+    /// The outcome in a sentence, for people.
     pub says: &'static str,
 }
 
-/// What becomes of nodes with different values of a setting.
+/// The outcome for nodes with different values of a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// They go on together, each by its own.
+    /// The nodes go on together, each by its own value.
     Own,
-    /// They go on together by what all agree on, and each says who has another value (`note` in `rota status`).
+    /// The nodes go on together by what all agree on, and each names the nodes with another value (`note` in `rota
+    /// status`).
     Agreed,
-    /// They do not see each other, and each counts that.
+    /// The nodes do not see each other, and each counts that.
     Apart,
 }
 

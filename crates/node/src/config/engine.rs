@@ -1,4 +1,4 @@
-//! Which protocol orders the messages, and the ring beside it if it is none itself.
+//! The protocol that orders the messages, and the ring beside it if the protocol is none itself.
 
 use rota_core::EngineName;
 use rota_core::shares::Capacity;
@@ -8,14 +8,14 @@ use std::num::NonZeroU32;
 
 use super::NodeConfig;
 
-/// What a member of a view has to tell the others waits for the ring beside up to this, in bytes.
+/// The limit, in bytes, of a view member's messages to the others that wait for the ring beside.
 const VIEW_BACKLOG_BYTES: usize = 4 << 20;
 
 /// Bytes of the headers of Ethernet, IPv4 and UDP before a datagram.
 const HEADER_BYTES: u64 = 14 + 20 + 8;
 
-/// Those that order differently must not meet: to each other they are other clusters. The two rings
-/// understand each other.
+/// Engines that order differently must not meet: to each other they are other clusters. The two rings understand each
+/// other.
 pub(super) const fn mark(engine: EngineName) -> u32 {
     match engine {
         EngineName::AcceleratedRing | EngineName::TotemRing => 0,
@@ -27,8 +27,9 @@ pub(super) const fn mark(engine: EngineName) -> u32 {
 }
 
 impl NodeConfig {
-    /// What the ring is told that only says who is there, beside a data path with the settings of `ring`:
-    /// it carries what members of a view tell each other when that changes, and nothing of applications.
+    /// The configuration of the ring that only says which nodes are there, beside a data path with the settings of
+    /// `ring`. It carries the messages of view members to each other when the view changes, and nothing of
+    /// applications.
     pub(crate) fn ring_beside(ring: &RingConfig) -> RingConfig {
         let mut beside = ring.clone();
         beside.message_bytes = WORD_BYTES;
@@ -37,7 +38,7 @@ impl NodeConfig {
         beside
     }
 
-    /// What the slowest link takes in of UDP payload, in datagrams of this size, if that is known.
+    /// The UDP payload that the slowest link takes in, in datagrams of this size, if that is known.
     pub(crate) fn capacity(&self, ring: &RingConfig) -> Option<Capacity> {
         let payload = ring.datagram_bytes as u64;
         let of = |mbps: NonZeroU32| u64::from(mbps.get()) * 1_000_000 / (payload + HEADER_BYTES);

@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration.
+//! The errors of a configuration.
 
 use rota_core::contract::NodeId;
 use rota_core::groups::NameError;
@@ -10,21 +10,21 @@ use std::path::PathBuf;
 
 use rota_net::sockets::PathMtu;
 
-/// What is wrong with a configuration.
+/// An error of a configuration.
 #[derive(Debug)]
 pub enum ConfigError {
     /// The file cannot be read.
     Read {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
     /// Not TOML, an unknown setting or a value of the wrong kind.
     Syntax(Box<toml::de::Error>),
-    /// The same, in this line, where a password may be.
+    /// The same, in this line, which may contain a password.
     Secret(usize),
-    /// It cannot be written as TOML.
+    /// The configuration cannot be written as TOML.
     Write(toml::ser::Error),
     /// Neither `key_file` nor `insecure = true` is there.
     NotSealed,
@@ -64,7 +64,7 @@ pub enum ConfigError {
     ResetWithoutPrimary,
     /// `primary_nodes` without `primary`.
     PrimaryNodesUnused,
-    /// `primary_nodes` has none, or more than so many.
+    /// `primary_nodes` has none, or more than this number.
     PrimaryNodes(usize),
     /// `[paxos]` with an engine that has no votes.
     PaxosUnused,
@@ -84,7 +84,7 @@ pub enum ConfigError {
     EtcdUnused,
     /// `coordination = "etcd"`, and `etcd` names no member.
     NoEtcd,
-    /// This is no member of etcd.
+    /// This is not the name of a member of etcd.
     Etcd(String),
     /// `etcd_tls` has a certificate without a key, or a key without a certificate.
     EtcdCertificate,
@@ -97,7 +97,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// What was not understood is shown, but no password.
+    /// An error of the syntax. It shows the text that was not understood, but no password.
     pub(super) fn syntax(text: &str, error: toml::de::Error) -> Self {
         let at = error.span().map_or(0, |span| span.start.min(text.len()));
         let before = text.as_bytes()[..at].split(|byte| *byte == b'\n').count();
@@ -111,7 +111,7 @@ impl ConfigError {
         }
     }
 
-    /// What is said of those about votes that have nothing of their own.
+    /// The text of an error about votes, where the text is always the same.
     const fn of_votes(&self) -> &'static str {
         match self {
             Self::VotesNeedState => {
@@ -139,7 +139,7 @@ impl ConfigError {
         }
     }
 
-    /// What is said of something that [paxos] has and should not.
+    /// Writes the text of an error of `[paxos]` that shows a value.
     fn fmt_of_votes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Secret(line) => write!(
@@ -224,7 +224,7 @@ impl fmt::Display for ConfigError {
 }
 
 impl ConfigError {
-    /// What is wrong with the nodes and their addresses.
+    /// Writes the text of an error of nodes and their addresses.
     fn fmt_of_nodes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NodeIdZero => f.write_str("node ids start at 1"),

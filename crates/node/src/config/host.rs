@@ -1,4 +1,4 @@
-//! What a node needs of its host, as far as it can be looked at without starting: a node that runs is not disturbed.
+//! The check of a host for a node that is to run there, without a start: a node that runs is not disturbed.
 
 use rota_core::contract::NodeId;
 use std::fmt;
@@ -47,8 +47,8 @@ impl fmt::Display for HostError {
 impl std::error::Error for HostError {}
 
 impl NodeConfig {
-    /// Whether all others may be hosts: the kernel knows the broadcast addresses of the networks that it is in, and lets
-    /// nobody speak to these who has not asked for it.
+    /// Checks that all other nodes may be hosts. The kernel knows the broadcast addresses of the networks that it is
+    /// in, and lets no socket connect to these that has not asked for it.
     fn check_broadcast(&self, me: NodeId) -> Result<(), HostError> {
         let Some(own) = self.node(me) else {
             return Ok(());
@@ -63,7 +63,7 @@ impl NodeConfig {
         Ok(())
     }
 
-    /// Whether this host has what node `me` needs: its address, the interface, a directory that can be written.
+    /// Checks that this host has what node `me` needs: its address, the interface, a directory that can be written.
     ///
     /// # Errors
     /// [`HostError`]: the first thing that is missing.

@@ -1,4 +1,4 @@
-//! What clients call the daemons.
+//! The names of the daemons, as clients know them.
 
 use rota_core::contract::NodeId;
 use rota_core::groups::{DaemonName, Directory};
@@ -6,7 +6,7 @@ use rota_core::groups::{DaemonName, Directory};
 use super::{ConfigError, NodeConfig};
 
 impl NodeConfig {
-    /// What clients call the daemons.
+    /// The names of the daemons, as clients know them.
     ///
     /// # Errors
     /// [`ConfigError`]: a name that is none, or that could be taken for another node's.

@@ -1,4 +1,4 @@
-//! Who votes, and where votes are kept.
+//! The settings of engines of the Paxos family: acceptors, the storage of votes, and coordination.
 
 use rota_core::contract::NodeId;
 use rota_paxos::uring::{Arbiter, Multicast, URingConfig};
@@ -11,10 +11,10 @@ use super::{ConfigError, NodeConfig, PrimaryName};
 use crate::coordination::{Coordination, Etcd, EtcdFileError, EtcdLogin, EtcdTls, etcd};
 use rota_core::EngineName;
 
-/// With more of them, and nothing said, not all vote: each more makes every decision wait for one more.
+/// The default number of acceptors, at most: each more makes every decision wait for one more.
 const MOST_BY_DEFAULT: usize = 5;
 
-/// What a vote waits for before it counts.
+/// The storage that a vote waits for before it counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VoteStorage {
@@ -31,7 +31,7 @@ impl VoteStorage {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Memory, Self::Async, Self::Sync];
 
-    /// As it is written.
+    /// The name in the configuration file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -41,19 +41,19 @@ impl VoteStorage {
     }
 }
 
-/// Who says which configuration follows.
+/// The authority that chooses the next configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CoordinationName {
     /// The acceptors of the configuration before.
     #[default]
     Embedded,
-    /// Whatever is stored first in etcd.
+    /// The service etcd: the configuration that is stored there first.
     Etcd,
 }
 
 impl CoordinationName {
-    /// Nodes that are told differently could both be right, about different configurations: to each other they are
+    /// Nodes with different authorities could both be right, about different configurations: to each other they are
     /// other clusters.
     pub(super) const fn mark(self) -> u32 {
         match self {
@@ -63,28 +63,28 @@ impl CoordinationName {
     }
 }
 
-/// What engines of the Paxos family are told.
+/// The settings of engines of the Paxos family.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaxosConfig {
-    /// The nodes that vote; the same on all nodes. Where it is not set, all that are listed, but no more than five: those with
-    /// the smallest ids.
+    /// The nodes that vote; the same on all nodes. Without a value, all that are listed, but no more than five: those
+    /// with the smallest ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acceptors: Option<Vec<u16>>,
-    /// What a vote waits for. All but `memory` need `state_dir`.
+    /// The storage that a vote waits for. All but `memory` need `state_dir`.
     #[serde(default)]
     pub storage: VoteStorage,
     /// Decided instances that acceptors keep for nodes that are behind: in memory, and on disk where votes are (15,000).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_instances: Option<NonZeroU64>,
-    /// What acceptors keep for a partition's replicas whose checkpoints are behind may take about so much, in bytes (1 GiB); in memory, and on disk
-    /// where votes are. While it takes more the ring takes no messages.
+    /// The approximate limit, in bytes, of what acceptors keep for a partition's replicas whose checkpoints are behind
+    /// (1 GiB); in memory, and on disk where votes are. While it takes more the ring takes no messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_bytes: Option<NonZeroU64>,
     /// Every message has an instance of its own, however small it is, or several. Otherwise small ones share instances.
     #[serde(default)]
     pub instance_per_message: bool,
-    /// Who says which configuration follows; the same on all nodes, for as long as the cluster lives.
+    /// The authority that chooses the next configuration; the same on all nodes, for as long as the cluster lives.
     #[serde(default)]
     pub coordination: CoordinationName,
     /// `coordination = "etcd"`: its members, `http://HOST:PORT` each, or `https://HOST:PORT` with `etcd_tls`. They are
@@ -100,13 +100,13 @@ pub struct PaxosConfig {
 }
 
 impl NodeConfig {
-    /// What votes wait for; `None` where the engine has none.
+    /// The storage that votes wait for; `None` where the engine has no votes.
     pub fn vote_storage(&self) -> Option<VoteStorage> {
         let set = self.paxos.as_ref().map(|paxos| paxos.storage);
         self.engine.has_votes().then(|| set.unwrap_or_default())
     }
 
-    /// Where node `me` keeps its votes, a directory; `None` where it keeps none, or in memory.
+    /// The directory in which node `me` keeps its votes; `None` where it keeps none, or keeps them in memory.
     pub fn votes_directory(&self, me: NodeId) -> Option<PathBuf> {
         let storage = self.vote_storage()?;
         let directory = self.state_dir.as_ref();
@@ -132,7 +132,7 @@ impl NodeConfig {
         nodes
     }
 
-    /// What is allowed, and seldom wanted, about who votes: a sentence.
+    /// A warning about the acceptors, where a setting is allowed and seldom wanted: a sentence.
     pub fn votes_warning(&self) -> Option<String> {
         let count = self.acceptors().len();
         let is_even = self.engine.has_votes() && count.is_multiple_of(2);
@@ -144,7 +144,7 @@ impl NodeConfig {
         })
     }
 
-    /// Who says which configuration follows.
+    /// The authority that chooses the next configuration.
     pub const fn coordination(&self) -> CoordinationName {
         match &self.paxos {
             Some(paxos) => paxos.coordination,
@@ -152,7 +152,7 @@ impl NodeConfig {
         }
     }
 
-    /// The members of etcd, and below which key configurations are there; `None` where it is not asked.
+    /// The members of etcd, and the key below which configurations are there; `None` where etcd is not asked.
     pub fn etcd(&self) -> Option<(&[String], String)> {
         let paxos = self.paxos.as_ref();
         let paxos = paxos.filter(|paxos| paxos.coordination == CoordinationName::Etcd)?;
@@ -167,7 +167,7 @@ impl NodeConfig {
         self.paxos.as_ref()?.etcd_login.as_ref()
     }
 
-    /// Who node `me` is at etcd, where etcd wants to know. Without a node the setting as it is.
+    /// The user that node `me` is at etcd, if one is configured. Without a node, the setting as it is.
     pub fn etcd_user(&self, me: Option<NodeId>) -> Option<String> {
         let login = self.etcd().and(self.etcd_login())?;
         Some(me.map_or_else(|| login.user.clone(), |me| login.of(me).user))
@@ -195,7 +195,8 @@ impl NodeConfig {
         Ok(Some(Box::new(etcd)))
     }
 
-    /// What is allowed, and has to be known before it is needed, about coordination: a sentence.
+    /// A warning about coordination, where a setting is allowed and has a consequence to know of beforehand: a
+    /// sentence.
     pub fn coordination_warning(&self) -> Option<String> {
         let (_, prefix) = self.etcd()?;
         let forgets = self.vote_storage() == Some(VoteStorage::Memory);
@@ -207,7 +208,7 @@ impl NodeConfig {
         })
     }
 
-    /// What is allowed, and seldom wanted, about how etcd is asked: a sentence.
+    /// A warning about the login at etcd, where a setting is allowed and seldom wanted: a sentence.
     pub fn login_warning(&self) -> Option<String> {
         let in_clear = self.etcd_login().is_some() && self.etcd_tls().is_none();
         in_clear.then(|| {
@@ -215,7 +216,7 @@ impl NodeConfig {
         })
     }
 
-    /// What Ring Paxos and U-Ring Paxos are told: the settings of this file over the engine's defaults.
+    /// The configuration of Ring Paxos and U-Ring Paxos: the settings of this file over the engine's defaults.
     pub fn uring_config(&self, ring: &RingConfig) -> URingConfig {
         let mut config = URingConfig::new(ring.members.clone(), &ring.timers);
         config.forgets = self.vote_storage() == Some(VoteStorage::Memory);

@@ -1,4 +1,4 @@
-//! Which configurations are primary, as a configuration says it; and what a node keeps on disk.
+//! The rule for primary configurations, as a configuration names it; and the files that a node keeps on disk.
 
 use rota_core::contract::NodeId;
 use rota_core::primary::{HEADER_BYTES, OWN_BYTES, Rule, first_record};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use super::{ConfigError, NodeConfig};
 
-/// By which rule a configuration is primary.
+/// The rule by which a configuration is primary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PrimaryName {
@@ -34,31 +34,31 @@ impl PrimaryName {
     }
 }
 
-/// What a node begins with whose record of primaries is missing or refused.
+/// The record with which a node begins whose own record of primaries is missing or refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResetPrimary {
-    /// It has forgotten what it had agreed to: it does not count until it has been in a primary again.
+    /// The node has forgotten what it had agreed to: it does not count until it has been in a primary again.
     Forgotten,
-    /// There has been no primary yet, as on a first start; nor did any other list say who counts.
+    /// There has been no primary yet, as on a first start; nor was there any other electorate.
     First,
 }
 
 impl NodeConfig {
-    /// Where node `me` keeps its newest ring id.
+    /// The file of node `me` for its newest ring id.
     pub fn ring_id_file(&self, me: NodeId) -> Option<PathBuf> {
         let directory = self.state_dir.as_ref()?;
         Some(directory.join(format!("node-{me}.ring")))
     }
 
-    /// Where node `me` keeps what it knows of primaries, if it has to.
+    /// The file of node `me` for its record of primaries, if the node keeps one.
     pub fn primary_file(&self, me: NodeId) -> Option<PathBuf> {
         let directory = self.state_dir.as_ref();
         let directory = directory.filter(|_| self.primary_in_force() == PrimaryName::Dynamic)?;
         Some(directory.join(format!("node-{me}.primary")))
     }
 
-    /// Where node `me` keeps which lists of the nodes that count it has had and met, if it has to.
+    /// The file of node `me` for the electorates that it has had and met, if the node keeps one.
     pub fn electorate_file(&self, me: NodeId) -> Option<PathBuf> {
         let directory = self.state_dir.as_ref();
         let directory = directory.filter(|_| self.primary_in_force() != PrimaryName::None)?;
@@ -76,7 +76,7 @@ impl NodeConfig {
         nodes
     }
 
-    /// By which rule node `me` knows primaries, if by any.
+    /// The rule by which node `me` knows primaries, if there is one.
     pub fn primary_rule(&self, me: NodeId) -> Option<Rule> {
         match self.primary_in_force() {
             PrimaryName::None => None,
@@ -89,8 +89,8 @@ impl NodeConfig {
         }
     }
 
-    /// What counts as the last primary for node `me` before there was one. Who is not in it itself knows of
-    /// none.
+    /// The nodes that count as the last primary for node `me` before there was one. A node that is not among them
+    /// itself knows of none.
     fn first_primary(&self, me: NodeId) -> Vec<NodeId> {
         let mut nodes = self.counted_nodes();
         if !nodes.contains(&me) {
@@ -99,7 +99,7 @@ impl NodeConfig {
         nodes
     }
 
-    /// What a new file of node `me` holds about primaries.
+    /// The first record of primaries in a new file of node `me`.
     pub(crate) fn first_primary_record(&self, me: NodeId) -> Vec<u8> {
         match self.reset_primary {
             Some(ResetPrimary::Forgotten) => first_record(&[]),
@@ -118,7 +118,7 @@ impl NodeConfig {
             ^ self.ring_of.as_ref().map_or(0, crate::rings::mark)
     }
 
-    /// By which rule configurations are primary: engines with views do not do without one.
+    /// The rule by which configurations are primary: engines with views do not do without one.
     pub const fn primary_in_force(&self) -> PrimaryName {
         match self.primary {
             PrimaryName::None if self.engine.has_views() => PrimaryName::Static,
@@ -157,7 +157,7 @@ impl NodeConfig {
         self.message_bytes.unwrap_or(default)
     }
 
-    /// Makes room for what the layer adds to messages, and for those of its own. What is wrong stays wrong.
+    /// Makes room for the data that the layer adds to messages, and for its own messages. A wrong setting stays wrong.
     pub(super) fn make_room_for_primary(&self, ring: &mut RingConfig) {
         let is_sound = (1..=ring.backlog_bytes).contains(&ring.message_bytes);
         if self.primary != PrimaryName::None && !self.engine.has_views() && is_sound {

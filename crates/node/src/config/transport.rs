@@ -1,4 +1,4 @@
-//! How data travels.
+//! The transport of data, as the configuration names it.
 
 use rota_net::{Network, Transport, Tuning};
 use std::net::IpAddr;
@@ -21,7 +21,7 @@ pub(super) fn mark(transport: Transport) -> u32 {
 }
 
 impl NodeConfig {
-    /// What sockets and links are told.
+    /// The configuration of sockets and links.
     pub fn network(&self) -> Network {
         Network {
             cluster: self.wire_cluster(),

@@ -16,16 +16,17 @@ use super::login::Login;
 use super::reply::Reply;
 use super::{Coordination, CoordinationError, EtcdFileError, EtcdLogin, EtcdTls};
 
-/// How long a member may take to accept a connection.
+/// The time that a member may take to accept a connection.
 const CONNECT: Duration = Duration::from_millis(500);
 
-/// How long it may take for all of it. A disk that is slow takes half a second, an election of etcd's a second.
+/// The time that a request to a member may take as a whole. A slow disk takes half a second, an election of etcd a
+/// second.
 const ANSWER: Duration = Duration::from_secs(2);
 
-/// What an answer has at most: a configuration of the largest cluster is a few kilobytes.
+/// The size of an answer, at most: a configuration of the largest cluster is a few kilobytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Of what a member says that is no answer, so much is handed on.
+/// The length, at most, of the text that is handed on of a reply that is no answer.
 const MOST_SAID: usize = 200;
 
 /// The key below which the configurations of a cluster are.
@@ -33,7 +34,7 @@ pub fn prefix(cluster: u32) -> String {
     format!("/rota/{cluster}/configurations/")
 }
 
-/// Whether this is how a member of etcd is named: `http://HOST:PORT`, or `https://` with TLS.
+/// Whether this is the name of a member of etcd: `http://HOST:PORT`, or `https://` with TLS.
 pub fn is_endpoint(text: &str, with_tls: bool) -> bool {
     let Ok(uri) = text.parse::<Uri>() else {
         return false;
@@ -45,13 +46,13 @@ pub fn is_endpoint(text: &str, with_tls: bool) -> bool {
     uri.scheme_str() == Some(scheme) && has_port && is_root && !authority.contains('@')
 }
 
-/// What a member says to a user where nobody has to be one.
+/// The reply of a member to a login where authentication is off.
 const NO_USERS: &str = "authentication is not enabled";
 
-/// What is in all it says about tokens that it does not take, with whatever status.
+/// The text that every reply about a refused token contains, whatever its status.
 const OF_TOKENS: &str = "auth";
 
-/// What to look at where a member knows nothing of what is asked for.
+/// A hint for the operator, where a member does not know the address that was asked for.
 const NO_GATEWAY: &str = " (no JSON gateway answers there: was etcd started with --enable-grpc-gateway=false, or is the address \
                           one for gRPC alone?)";
 
@@ -64,15 +65,15 @@ pub struct Etcd {
     current: usize,
     prefix: String,
     login: Option<Login>,
-    /// What etcd has given to who has logged in.
+    /// The token that etcd gave this user at the login.
     token: Option<HeaderValue>,
 }
 
 /// Why a member has not done what it was asked for.
 enum Refusal {
-    /// It does not do that for this one.
+    /// The member does not do that for this user.
     Said(String),
-    /// It cannot be reached, or cannot do it, or has said nothing that can be understood.
+    /// The member cannot be reached, or cannot do it, or has said nothing that can be understood.
     Silence(String),
 }
 
@@ -84,14 +85,14 @@ impl Refusal {
     }
 }
 
-/// What etcd says to who logs in.
+/// The answer of etcd to a login.
 #[derive(Deserialize)]
 struct LoggedIn {
     token: String,
 }
 
 impl LoggedIn {
-    /// What is shown from then on. One that cannot be would be in the way until the node is restarted.
+    /// The token to show from then on. A token that cannot be shown would be in the way until the node is restarted.
     fn token(self) -> Result<HeaderValue, Refusal> {
         let token = HeaderValue::try_from(self.token).ok();
         let token = token.filter(|token| !token.is_empty());
@@ -100,8 +101,8 @@ impl LoggedIn {
 }
 
 impl Etcd {
-    /// A client that asks these members, `http://HOST:PORT` each, about the configurations of a cluster, and is
-    /// nobody.
+    /// A client that asks these members, `http://HOST:PORT` each, about the configurations of a cluster, without a
+    /// user.
     pub fn new(endpoints: &[String], cluster: u32) -> Self {
         Self::with_config(endpoints, cluster, TlsConfig::default())
     }
@@ -131,7 +132,7 @@ impl Etcd {
             .timeout_global(Some(ANSWER))
             .http_status_as_error(false)
             .max_redirects(0)
-            // Whatever the environment says: members are asked themselves.
+            // Members are asked directly, whatever proxy the environment names.
             .proxy(None)
             .build();
         let url = |endpoint: &String| endpoint.trim_end_matches('/').to_owned();
@@ -148,7 +149,7 @@ impl Etcd {
     /// All keys of the cluster: from the first one, and before the second.
     fn range(&self) -> [String; 2] {
         let parent = self.prefix.trim_end_matches('/');
-        // What comes behind a slash.
+        // All keys behind the slash: `0` is the character after it.
         [self.prefix.clone(), format!("{parent}0")]
     }
 
@@ -157,13 +158,13 @@ impl Etcd {
         format!("{}{number:020}", self.prefix)
     }
 
-    /// Stores what is wanted where nothing is, and reads it otherwise; all in one step.
+    /// Stores the wanted configuration where there is none, and reads the stored one otherwise; all in one step.
     ///
-    /// Nothing is stored unless the configuration before is there: whoever asks for the next one has known it, and it
-    /// was stored then. So an etcd that has lost its data chooses nothing. And the first one is stored only where there is
-    /// none at all: its key may have been deleted as one of the oldest, and then who has lost all stores would found the
-    /// cluster anew without a word, and stop where the old keys begin. (Of a range etcd compares each key that is there. Where
-    /// there is none it compares one that was never created.)
+    /// Nothing is stored unless the configuration before is there: a node that asks for the next one has known it, and
+    /// it was stored then. So an etcd that has lost its data chooses nothing. And the first one is stored only where
+    /// there is none at all: its key may have been deleted as one of the oldest, and then a node that has lost all
+    /// stores would found the cluster anew without a word, and stop where the old keys begin. (Of a range etcd compares
+    /// each key that is there. For an empty range it compares a key that was never created.)
     fn transaction(&self, number: u64, wanted: &Bytes) -> Value {
         let key = BASE64_STANDARD.encode(self.key(number));
         let mut nothing = json!({
@@ -188,7 +189,7 @@ impl Etcd {
         })
     }
 
-    /// What one member says to the transaction `body`.
+    /// The reply of one member to the transaction `body`. After a refused token this logs in once more.
     fn ask_one(&mut self, url: &str, body: &[u8]) -> Result<Reply, Refusal> {
         let had_token = self.token.is_some();
         match self.ask_as_user(url, body) {
@@ -207,7 +208,7 @@ impl Etcd {
         self.post(&format!("{url}/v3/kv/txn"), self.token.as_ref(), body)
     }
 
-    /// The token of whoever this is; `None` where nobody has to be somebody.
+    /// The token of this node; `None` where no user is needed.
     fn log_in(&self, url: &str) -> Result<Option<HeaderValue>, Refusal> {
         let Some(Login { user, password }) = &self.login else {
             return Ok(None);

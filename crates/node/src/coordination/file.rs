@@ -1,11 +1,11 @@
-//! What is wrong with a file that a node needs for etcd.
+//! The error of a file that a node needs for etcd.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use rota_net::whole_path;
 
-/// What is wrong with a file of `etcd_tls` or `etcd_login`. Shows no password and no key.
+/// The error of a file of `etcd_tls` or `etcd_login`. Shows no password and no key.
 #[derive(Debug)]
 pub struct EtcdFileError {
     purpose: Purpose,
@@ -13,7 +13,7 @@ pub struct EtcdFileError {
     what: String,
 }
 
-/// Which setting names it.
+/// The setting that names the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     Tls,

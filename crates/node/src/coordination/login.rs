@@ -1,7 +1,8 @@
 //! The user that this node is at etcd, where etcd asks for users and passwords.
 //!
-//! Whoever has logged in gets a token, and shows that from then on. A token ends after some minutes, with the process of
-//! the member that gave it, and when anything about users changes: so one that is refused is asked for anew, once.
+//! A user that has logged in gets a token, and shows that from then on. A token ends after some minutes, with the
+//! process of the member that gave it, and when anything about users changes: so a node with a refused token asks for
+//! another, once.
 
 use rota_core::contract::NodeId;
 use serde::{Deserialize, Serialize};
@@ -38,7 +39,7 @@ impl fmt::Debug for Login {
 }
 
 impl EtcdLogin {
-    /// That of this node.
+    /// The user of this node: its number in place of `{node}`.
     pub(crate) fn of(&self, node: NodeId) -> Self {
         Self {
             user: text_of(&self.user, node),

@@ -1,7 +1,7 @@
 //! A service that says which configuration follows, where one is configured in place of the acceptors' own register.
 //!
-//! It only arbitrates: of all who want a configuration with a number, one gets its way, and everybody who asks is told
-//! the same. Rings that are established do not need it.
+//! The service only arbitrates: of all nodes that want a configuration with a number, one gets its way, and every node
+//! that asks is told the same. Rings that are established do not need it.
 
 pub(crate) mod etcd;
 mod file;
@@ -19,8 +19,8 @@ use std::fmt;
 
 /// Such a service, as the thread that waits for it has it.
 pub trait Coordination: Send {
-    /// What is stored under this number; `wanted`, if nothing was. Asked again, it answers the same, whoever asks. May
-    /// take seconds.
+    /// The configuration that is stored under this number; `wanted`, if none was. Asked again, the service answers the
+    /// same, whichever node asks. May take seconds.
     ///
     /// # Errors
     /// [`CoordinationError`]: nothing is known of whether `wanted` was stored.
@@ -30,15 +30,15 @@ pub trait Coordination: Send {
 /// Why there is no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CoordinationError {
-    /// The service cannot be reached, or does not answer. What each part of it said.
+    /// The service cannot be reached, or does not answer. With the reply of each part.
     Unreachable(String),
-    /// A part of the service is there, and does not do this: who asks may not, or is not who it has to be. What each part
-    /// of it said.
+    /// A part of the service is there, and refuses: the node may not ask, or is not the user that it has to be. With
+    /// the reply of each part.
     Refused(String),
-    /// What is stored there is not what was: this key should be there, and is not. Nothing is stored any more, since two
-    /// configurations might get one number.
+    /// The stored data are not what they were: this key should be there, and is not. Nothing is stored any more, since
+    /// two configurations might get one number.
     Forgotten(String),
-    /// There are configurations below this key, and the first one, which somebody wants to be, is not among them: the
+    /// There are configurations below this key, and the first one, which a node asks for, is not among them: the
     /// cluster was founded before, and then its oldest keys were deleted.
     Founded(String),
 }

@@ -1,14 +1,14 @@
-//! What etcd says to a transaction.
+//! The reply of etcd to a transaction.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use serde::Deserialize;
 
-/// Whether what was compared was so, and what is stored if it was not.
+/// The result of the comparison, and the stored value if it failed.
 #[derive(Deserialize)]
 pub(super) struct Reply {
-    /// Left out where it is not so.
+    /// Left out where the comparison failed.
     #[serde(default)]
     succeeded: bool,
     #[serde(default)]
@@ -34,7 +34,7 @@ struct Pair {
 }
 
 impl Reply {
-    /// What is stored; `None` where nothing is, and nothing was stored.
+    /// The configuration that is chosen; `None` where none is stored, and none was stored now.
     pub(super) fn chosen(self, wanted: &Bytes) -> Result<Option<Bytes>, String> {
         if self.succeeded {
             return Ok(Some(wanted.clone()));

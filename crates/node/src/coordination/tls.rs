@@ -1,4 +1,4 @@
-//! How this node and etcd know each other.
+//! TLS between this node and etcd.
 
 use rota_core::contract::NodeId;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -20,7 +20,7 @@ use crate::config::path_of;
 pub struct EtcdTls {
     /// Certificates of members have to come from one of these roots.
     pub ca: PathBuf,
-    /// What this node shows, with those between it and its root; where it is not set, nothing.
+    /// The certificate that this node shows, with those between it and its root; without a value, none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<PathBuf>,
     /// The key of `certificate`.
@@ -29,7 +29,7 @@ pub struct EtcdTls {
 }
 
 impl EtcdTls {
-    /// Those of this node.
+    /// The files of this node: its number in place of `{node}`.
     pub(crate) fn of(&self, node: NodeId) -> Self {
         let own = |path: &PathBuf| path_of(path, node);
         Self {
@@ -39,7 +39,7 @@ impl EtcdTls {
         }
     }
 
-    /// Reads the files; whatever would go wrong with them later does so here.
+    /// Reads the files; all that could go wrong with them later does so here.
     pub(crate) fn load(&self) -> Result<TlsConfig, EtcdFileError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let roots = certificates(&self.ca)?;

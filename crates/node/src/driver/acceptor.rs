@@ -17,7 +17,7 @@ use crate::config::{NodeConfig, VoteStorage};
 /// Votes that are kept in memory, as many as the paper's acceptors keep (Multi-Ring Paxos, 2014, on its implementation).
 const IN_MEMORY: usize = 15_000;
 
-/// What has become of a request.
+/// The state of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Kept {
     /// The log's thread will say.
@@ -38,7 +38,7 @@ pub(super) struct Acceptor {
     log: Log,
     /// No request is taken until the log is open again.
     failed: Option<PersistError>,
-    /// It is given up, and will be.
+    /// The log is given up, and will be open again.
     reopens: bool,
 }
 
@@ -99,7 +99,8 @@ impl Acceptor {
         Ok((Self::of(Log::Disk(thread)), found))
     }
 
-    /// Gives the log up; it is open again when [`take`](Self::take) says so, or now, and this is in it.
+    /// Gives the log up. A log on disk is open again when [`take`](Self::take) says so; one in memory is open at once,
+    /// and is returned as it was found.
     pub(super) fn reopen(&mut self) -> Option<Found> {
         self.failed = None;
         match &mut self.log {
@@ -175,7 +176,7 @@ impl Acceptor {
         })
     }
 
-    /// How the disk does; `None` without one.
+    /// The state of the disk, for people; `None` without one.
     pub(super) fn health(&self) -> Option<LogHealth> {
         match &self.log {
             Log::Memory(_) => None,
@@ -189,7 +190,7 @@ impl Acceptor {
         }
     }
 
-    /// What has become of requests and fetches.
+    /// The results of requests and fetches.
     pub(super) fn take(&mut self) -> Taken {
         let Log::Disk(thread) = &self.log else {
             return Taken::default();

@@ -14,7 +14,7 @@ pub trait Submitter {
     fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError>;
 }
 
-/// What runs above a ring, in the ring's own thread. Every method must be quick: the ring waits.
+/// The program above a ring, in the ring's own thread. Every method must be quick: the ring waits.
 pub trait App {
     /// Takes a delivery. Called only while `has_room`.
     fn deliver(&mut self, delivery: Delivery);
@@ -30,7 +30,7 @@ pub trait App {
     /// Whether to end [`crate::Driver::run`].
     fn stop(&self) -> bool;
 
-    /// When `fill` has to be called again even if nothing happens.
+    /// The time at which `fill` has to be called again even if nothing happens.
     fn next_wake(&self) -> Option<Time> {
         None
     }
@@ -54,8 +54,8 @@ pub trait App {
         None
     }
 
-    /// What wakes the loop are other sockets behind the waker, of which only the kernel knows whether they
-    /// have something: `may_sleep` cannot say it.
+    /// Whether the loop is woken by other sockets behind the waker. Only the kernel knows whether those have something:
+    /// `may_sleep` cannot say it.
     fn is_woken_by_kernel(&self) -> bool {
         false
     }
@@ -65,7 +65,7 @@ pub trait App {
 pub(super) struct EngineSubmitter<'a, E> {
     pub(super) engine: &'a mut E,
     pub(super) tracer: Option<&'a mut Tracer>,
-    /// How many messages the engine has taken so far.
+    /// The number of messages that the engine has taken so far.
     pub(super) taken: &'a mut u64,
 }
 

@@ -20,29 +20,29 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What the service is asked: a number, and what is wanted under it.
+/// A question to the service: a number, and the configuration that is wanted under it.
 type Question = (u64, Bytes);
 
-/// How the service does.
+/// The state of the service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Health {
-    /// How often it was asked.
+    /// The number of requests.
     pub(super) requests: u64,
-    /// How often it had no answer.
+    /// The number of requests without an answer.
     pub(super) failures: u64,
-    /// It had none the last time.
+    /// The last request had no answer.
     pub(super) is_away: bool,
-    /// It was there then, and refused.
+    /// The service was there then, and refused.
     pub(super) refuses: bool,
-    /// It was there then, and what is stored there does not fit this cluster.
+    /// The service was there then, and its stored data do not fit this cluster.
     pub(super) differs: bool,
 }
 
-/// What lies between the ring's thread and this one.
+/// The exchange between the ring's thread and this one.
 #[derive(Debug, Default)]
 struct Orders {
     question: Option<Question>,
-    /// What has a number.
+    /// A number, and the configuration that has it.
     answer: Option<Question>,
     health: Health,
 }
@@ -51,7 +51,7 @@ struct Orders {
 #[derive(Debug)]
 pub(super) struct Arbiter {
     helper: Helper<Orders>,
-    /// Something was asked and there was no answer yet.
+    /// A question without an answer yet.
     pub(super) waits: bool,
 }
 
@@ -73,7 +73,7 @@ impl Arbiter {
         self.helper.put(|desk| desk.question = question);
     }
 
-    /// What was answered since this was last asked.
+    /// The answer that has come since the last call.
     pub(super) fn take(&mut self) -> Option<Input> {
         let mut desk = self.helper.desk();
         let (number, chosen) = desk.answer.take()?;
@@ -114,7 +114,7 @@ fn work(service: &mut dyn Coordination, shared: &Shared<Orders>) {
         );
         match asked {
             Ok(chosen) => {
-                // Also if it was asked once more meanwhile; what is wanted now changes nothing.
+                // Also the same question asked once more meanwhile: another wish under that number changes nothing.
                 desk.question.take_if(|(asked, _)| *asked <= number);
                 desk.answer = Some((number, chosen.clone()));
                 drop(desk);

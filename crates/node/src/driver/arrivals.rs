@@ -18,12 +18,12 @@ const READS_IN_VAIN: usize = 4;
 pub(super) struct Arrivals {
     data: VecDeque<Arrival>,
     token: VecDeque<Arrival>,
-    /// Which sockets may have something.
+    /// The sockets that may have something.
     ready: Ready,
     /// `ready` is what the kernel said just now: a class without is empty, not merely seen empty a
     /// while ago.
     fresh: bool,
-    /// When the newest token came to this host.
+    /// The time at which the newest token came to this host.
     token_at: Option<Time>,
     faults: Option<FaultLayer>,
     scratch: VecDeque<Arrival>,
@@ -70,12 +70,12 @@ impl Arrivals {
         }
     }
 
-    /// When the newest token came to this host, as far as is known; once for each.
+    /// The time at which the newest token came to this host, as far as is known; once for each token.
     pub(super) const fn take_token_at(&mut self) -> Option<Time> {
         self.token_at.take()
     }
 
-    /// Nothing that has come is handed in: how many bursts that were.
+    /// Drops all that has come and was not handed in; says how many bursts that were.
     pub(super) fn forget(&mut self) -> u64 {
         let bursts = self.data.len() + self.token.len();
         self.data.clear();
@@ -98,7 +98,7 @@ impl Arrivals {
     ) -> io::Result<Option<(Class, Arrival)>> {
         let both = [first, first.other()];
         let classes: &[Class] = if tokens { &both } else { &[Class::Data] };
-        // What was read may have been dropped or delayed whole; then the next read may bring more.
+        // All of a read may have been dropped or delayed; then the next read may bring more.
         let mut in_vain = 0;
         'again: for _ in 0..READS_AT_ONCE {
             if in_vain == READS_IN_VAIN && tokens {
@@ -121,8 +121,8 @@ impl Arrivals {
         Ok(None)
     }
 
-    /// Reads the socket that is not preferred, whatever was known about it: somebody who floods the other would keep it, with the
-    /// token in it, from being read.
+    /// Reads the socket that is not preferred, whatever was known about it: a sender that floods the other would keep
+    /// it, with the token in it, from being read.
     fn look_beside(
         &mut self,
         sockets: &mut Sockets,
@@ -183,7 +183,7 @@ impl Arrivals {
             if *ready && class == Class::Token {
                 self.token_at = Some(arrived(sockets.waited()));
             }
-            // What was said about the other socket is now a while ago.
+            // The kernel's word about the other socket is now a while old.
             self.fresh &= !*ready;
             return Ok(*ready);
         };
@@ -211,7 +211,7 @@ impl Arrivals {
     }
 }
 
-/// When something came that was read just now, and has waited so long.
+/// The arrival time of a burst that was read just now, and has waited for `waited` nanoseconds.
 fn arrived(waited: u64) -> Time {
     Time(rota_net::monotonic().0.saturating_sub(waited))
 }

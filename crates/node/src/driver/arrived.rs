@@ -1,4 +1,4 @@
-//! What a driver does with what has come, and with time that has.
+//! The handling of arrivals, and of time that has passed.
 
 use rota_core::contract::{Channel, Class, Engine, Input};
 use rota_ring::wire::is_token;
@@ -7,8 +7,9 @@ use super::{App, BURSTS_BEFORE_FILL, Driver, DriverError};
 use rota_net::sockets::Arrival;
 
 impl<E: Engine> Driver<E> {
-    /// This process stood still for long. What has come meanwhile is of a ring that the others have left: taken for news, it makes this
-    /// process believe that they have given each other up, and tell them so. It is lost, as anything may be.
+    /// This process stood still for long. Datagrams that came meanwhile are of a ring that the others have left: taken
+    /// for news, they would make this process believe that the others have given each other up, and tell them so. They
+    /// are dropped, as any datagram may be lost.
     pub(super) fn forget_arrivals(&mut self) {
         let forgotten = self.arrivals.forget() + self.sockets.forget();
         self.sockets.stats_mut().overslept += forgotten;

@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use crate::config::path_of;
 use rota_net::fault::FaultConfig;
 
-/// How often it is looked whether a trouble is over.
+/// The pause between two looks whether a trouble is over.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What a file that is to become a segment is called while it is written.
+/// The name of a file that is to become a segment, while it is written.
 const NEW: &str = "spare.new";
 
-/// What goes wrong.
+/// The configured faults of a disk, and their start.
 #[derive(Debug)]
 pub(super) struct DiskFaults {
     delay: Duration,
@@ -45,7 +45,7 @@ impl DiskFaults {
         any.then(|| Arc::new(faults))
     }
 
-    /// How long the disk stands still from now on: at the end of each period.
+    /// The time for which the disk stands still from now on: at the end of each period.
     fn hangs(&self, since: Duration) -> Duration {
         if self.hang.is_zero() {
             return Duration::ZERO;
@@ -57,13 +57,13 @@ impl DiskFaults {
         }
     }
 
-    /// Whether this is what somebody has written into the file of troubles.
+    /// Whether the file of troubles contains this word.
     fn has(&self, trouble: &str) -> bool {
         let said = self.trouble.as_ref().map(std::fs::read_to_string);
         said.is_some_and(|said| said.is_ok_and(|said| said.trim() == trouble))
     }
 
-    /// What comes before a call that changes something.
+    /// The faults before a call that changes something.
     fn before(&self, is_new: bool) -> io::Result<()> {
         std::thread::sleep(self.hangs(self.began.elapsed()));
         while self.has("hang") {
@@ -91,7 +91,7 @@ pub(super) struct FaultyDir {
 pub(super) struct FaultyFile {
     file: RealFile,
     faults: Arc<DiskFaults>,
-    /// It needs room.
+    /// The file needs room.
     is_new: bool,
 }
 

@@ -1,10 +1,9 @@
-//! What the engine wants made durable, and the sends that wait for it.
+//! The records that the engine wants durable, and the sends that wait for them.
 //!
-//! Two records can be kept: the newest ring id's number, and what the node knows of primaries. With a state
-//! directory they go to files, by a thread of its own: a sync takes milliseconds, or seconds on a disk in
-//! trouble, and a node has to answer the others meanwhile. Without one the ring id is kept in memory, and
-//! counts as durable at once: then only the incarnation keeps the rings of two lives of a node apart. What is
-//! known of primaries is never kept in memory only.
+//! Two records can be kept: the newest ring id's number, and what the node knows of primaries. With a state directory
+//! they go to files, by a thread of its own: a sync takes milliseconds, or seconds on a disk in trouble, and a node has
+//! to answer the others meanwhile. Without one the ring id is kept in memory, and counts as durable at once: then only
+//! the incarnation keeps the rings of two lives of a node apart. The record of primaries is never kept in memory only.
 //!
 //! The votes and the state of an engine of the Paxos family go to an acceptor's log ([`Acceptor`]), by another thread.
 
@@ -34,7 +33,7 @@ pub(super) struct Held {
     pub(super) burst: Burst,
 }
 
-/// What a request is about.
+/// The subject of a request.
 #[derive(Debug)]
 enum About {
     /// A file.
@@ -54,17 +53,17 @@ impl About {
 struct Pending {
     id: PersistId,
     about: About,
-    /// What has become of it, while one before it has none.
+    /// The result, while a request before this one has none.
     result: Option<Result<(), PersistError>>,
 }
 
-/// What becomes of a request.
+/// The reply to a request.
 pub(super) enum Reply {
-    /// It is answered later.
+    /// The request is answered later.
     None,
-    /// It is answered now.
+    /// The request is answered now.
     Now(Input),
-    /// This driver cannot carry it out.
+    /// This driver cannot carry the request out.
     Unsupported(Input),
 }
 
@@ -76,7 +75,7 @@ pub(super) struct Durable {
     worker: Option<Worker>,
     /// `None`: the engine has no votes.
     pub(super) acceptor: Option<Acceptor>,
-    /// What the acceptor's log held, until the engine is told.
+    /// The contents of the acceptor's log, until the engine is told.
     votes: FoundVotes,
     /// Rung by the threads of both, and by others that it is shared with.
     pub(super) waker: Arc<Waker>,
@@ -93,7 +92,7 @@ pub(super) struct Durable {
 }
 
 impl Durable {
-    /// What the configuration of node `me` says.
+    /// The durable state that the configuration of node `me` names.
     pub(super) fn open(config: &NodeConfig, me: NodeId) -> Result<Self, DriverError> {
         let mut durable = match Files::open(config, me)? {
             Some(files) => Self::with_store(files.found(), Box::new(files)),
@@ -143,7 +142,7 @@ impl Durable {
         Ok(durable)
     }
 
-    /// What the engine is told when it starts, and whether something may be missing; of votes only once.
+    /// The records that the engine is told when it starts, and whether some may be missing; votes only once.
     pub(super) fn records(&mut self) -> (Vec<(LogId, u64, Bytes)>, bool) {
         let records = self.found.records();
         let mut records: Vec<_> = records
@@ -155,8 +154,9 @@ impl Durable {
         (records, votes.lost_some)
     }
 
-    /// Gives the acceptor's log up, and has it opened again. Says for whose requests there will be no answer; sends that
-    /// waited for them are forgotten. `None` without such a log. In memory the engine's answer is there at once.
+    /// Gives the acceptor's log up, and has it opened again. Says which requests will have no answer; sends that waited
+    /// for them are forgotten. `None` without such a log. For a log in memory the input for the engine is there at
+    /// once.
     pub(super) fn reopen(&mut self) -> Option<(Vec<PersistId>, Option<Input>)> {
         let found = self.acceptor.as_mut()?.reopen();
         let is_vote = |pending: &Pending| matches!(pending.about, About::Votes);
@@ -272,7 +272,7 @@ impl Durable {
         Arc::clone(&self.waker)
     }
 
-    /// The answers that have come, those to requests in their order. Sends that waited for what failed are
+    /// The answers that have come, those to requests in their order. Sends that waited for a failed request are
     /// forgotten.
     pub(super) fn answers(&mut self) -> Vec<Input> {
         self.take_stored();
@@ -297,7 +297,7 @@ impl Durable {
         answers
     }
 
-    /// What has become of records in files.
+    /// Takes the results of records in files.
     fn take_stored(&mut self) {
         let results = self.worker.as_ref().map(Worker::take_answers);
         for (last, log, result) in results.into_iter().flatten() {
@@ -311,7 +311,7 @@ impl Durable {
         }
     }
 
-    /// What has become of votes; hands back what was fetched, and what is in a log that is open again.
+    /// Takes the results of votes; hands back fetched records, and the contents of a log that is open again.
     fn take_votes(&mut self) -> Vec<Input> {
         let Some(acceptor) = &mut self.acceptor else {
             return Vec::new();
@@ -334,8 +334,8 @@ impl Durable {
         answers
     }
 
-    /// Tells the operator of the first failure after all went well: a disk that stays bad is tried often. Of
-    /// votes that was told where they failed.
+    /// Tells the operator of the first failure after all went well: a disk that stays bad is tried often. The log's
+    /// thread tells of failed votes itself.
     fn complain(&mut self, about: &About, error: Option<&PersistError>) {
         if matches!(about, About::Votes) {
             return;

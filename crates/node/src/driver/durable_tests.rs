@@ -459,7 +459,8 @@ fn a_state_directory_that_cannot_be_used_stops_the_start() {
     drop(start(&config).unwrap());
 }
 
-/// What a node is told of primaries when it starts, or why it does not; then it remembers `mark`.
+/// The records of primaries that a node is told when it starts, or the reason why it does not; then it remembers
+/// `mark`.
 fn a_life_of_primaries(config: &NodeConfig, mark: u8) -> Result<Vec<Bytes>, String> {
     let sockets = Sockets::open(&config.network(), id(1)).unwrap();
     let driver = Driver::with_process(Script::default(), sockets, me(), 1, config);
@@ -489,7 +490,7 @@ fn the_next_life_knows_what_was_remembered_and_a_lost_record_is_no_first_start()
     config.state_dir = Some(directory.path().to_owned());
     assert_eq!(a_life_of_primaries(&config, 1), Ok(vec![]));
     config.primary = PrimaryName::Dynamic;
-    // It has run without the layer: who switches it on has to say so.
+    // The node has run without the layer: an operator who switches it on has to say so.
     let refused = a_life_of_primaries(&config, 1).unwrap_err();
     assert!(refused.contains("reset_primary = \"first\""), "{refused}");
     config.reset_primary = Some(ResetPrimary::First);

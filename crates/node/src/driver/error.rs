@@ -1,4 +1,4 @@
-//! What ends a driver.
+//! The errors that end a driver.
 
 use rota_storage::OpenError;
 use rota_storage::acceptor::{FetchError, LogOpenError};

@@ -1,4 +1,4 @@
-//! What passes between the application and the engine.
+//! Submissions and deliveries between the application and the engine.
 
 use rota_core::contract::{Delivery, Engine};
 

@@ -1,7 +1,7 @@
 //! A thread beside the ring's, and the desk between the two.
 //!
-//! Whoever has something for the other puts it on the desk. The thread waits for it there; the ring's is woken by its
-//! bell.
+//! Each thread puts its messages to the other on the desk. The helper thread waits for them there; the ring's thread is
+//! woken by its bell.
 
 use std::fmt;
 use std::io;
@@ -12,18 +12,18 @@ use std::time::Duration;
 
 use super::waker::Waker;
 
-/// How long the end of a driver waits for what a thread does just then. It was promised to nobody.
+/// The time for which the end of a driver waits for the thread's current work. That was promised to nobody.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What lies between the two threads.
+/// The exchange between the two threads.
 #[derive(Debug, Default)]
 pub(super) struct Mailbox<T> {
     things: T,
     /// The thread is to end.
     pub(super) stop: bool,
-    /// It has ended; unless it was told to, it panicked.
+    /// The thread has ended; unless it was told to, it panicked.
     pub(super) ended: bool,
-    /// It waits for something to be put here.
+    /// The thread waits for something to be put here.
     sleeps: bool,
 }
 
@@ -64,7 +64,7 @@ impl<T> Shared<T> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts something on the desk, and wakes who waits for it.
+    /// Puts something on the desk, and wakes the thread if it waits for it.
     pub(super) fn put(&self, put: impl FnOnce(&mut Mailbox<T>)) {
         let mut desk = self.desk();
         put(&mut desk);
@@ -75,7 +75,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Waits while the thread is idle and is not to end, at most for so long.
+    /// Waits while the thread is idle and is not to end, at most for `limit`.
     pub(super) fn wait(
         &self,
         limit: Option<Duration>,
@@ -104,7 +104,7 @@ impl<T> Shared<T> {
 pub(super) struct Helper<T> {
     shared: Arc<Shared<T>>,
     thread: Option<JoinHandle<()>>,
-    /// What the log is told if it does not end.
+    /// The warning if the thread does not end.
     late: &'static str,
 }
 
@@ -214,7 +214,7 @@ mod tests {
         assert!(shared.wait(Some(brief), Vec::is_empty).is_empty());
         assert!(start.elapsed() >= brief);
         std::thread::scope(|scope| {
-            // What is put and changes nothing for who waits does not make it deaf.
+            // A put that changes nothing for the thread that waits does not make it deaf.
             scope.spawn(|| {
                 std::thread::sleep(brief);
                 shared.put(|_| {});
@@ -230,7 +230,7 @@ mod tests {
             panic!("as the test wants")
         });
         let helper = helper.unwrap();
-        // The bell is rung last: who is woken by it finds on the desk why.
+        // The bell is rung last: a thread that is woken by it finds the reason on the desk.
         while !helper.waker.answer() {
             std::thread::yield_now();
         }

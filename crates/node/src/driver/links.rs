@@ -7,7 +7,7 @@ use super::{App, Driver, DriverError};
 /// Bursts of datagrams that may be handed in before the links get a turn, whatever else waits.
 pub(super) const BURSTS_BEFORE_LINKS: u32 = 4;
 
-/// How often room that was made is filled at once, before the loop looks at everything else again.
+/// The number of times in a row that new room is filled, before the loop looks at everything else again.
 const FILLS_AT_ONCE: u32 = 4;
 
 impl<E: Engine> Driver<E> {
@@ -36,23 +36,23 @@ impl<E: Engine> Driver<E> {
         if !worked && !links.has_events() {
             return Ok(false);
         }
-        // What is submitted now can leave together with what comes of this.
+        // Messages that are submitted now can leave together with the answers to this event.
         self.fill(app)?;
         self.hand_in_link_events()?;
         Ok(true)
     }
 
-    /// Whether the links have told of something that was not handed in.
+    /// Whether the links have events that were not handed in.
     pub(super) fn has_link_events(&self) -> bool {
         self.links.as_ref().is_some_and(|links| links.has_events())
     }
 
     fn hand_in_link_events(&mut self) -> Result<(), DriverError> {
         while let Some(event) = self.links.as_mut().and_then(|links| links.next_event()) {
-            // What the outputs before it were answered may have come later than the event.
+            // The answers to outputs before the event may have come later than the event: so the time is read anew.
             let is_message = matches!(event, Input::LinkMessage { .. });
             self.engine.handle(rota_net::monotonic(), event);
-            // Messages that came together are answered together: what they make an engine send is less then.
+            // Messages that came together are answered together: an engine sends less then.
             let goes_on = self.links.as_ref().is_some_and(|links| links.goes_on());
             if !(is_message && goes_on) {
                 self.carry_out()?;
@@ -97,7 +97,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Lets leave what waited for the disk.
+    /// Lets messages leave that waited for the disk.
     pub(super) fn release_links(&mut self) {
         if let Some(links) = &mut self.links {
             let durable = &self.durable;
@@ -105,7 +105,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// What waits for a request that failed is never sent.
+    /// Drops the messages that wait for a request that failed: they are never sent.
     pub(super) fn forget_on_links(&mut self, answer: &Input) {
         if let (Some(links), Input::PersistFailed { id, .. }) = (&mut self.links, answer) {
             links.forget(*id);

@@ -9,7 +9,7 @@ use super::helper::Shared;
 use super::log_thread::Orders;
 use rota_net::ask_not_to_interrupt;
 
-/// What they are told.
+/// The channels to these threads.
 pub(super) struct Beside<F> {
     /// `None`: answers wait for each sync.
     pub(super) syncer: Option<Syncer<F>>,

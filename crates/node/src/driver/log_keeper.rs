@@ -1,12 +1,12 @@
-//! What the thread of an acceptor's log does.
+//! The work of the thread of an acceptor's log.
 //!
-//! It takes all requests that wait, which are gathered where the disk can take them from, appends them, makes them durable together, and answers all of them with one word: up
-//! to which all are durable (*group commit*). While it waits for the disk the next group gathers. Whatever need not be done
-//! before answers leave it does between groups.
+//! The thread takes all requests that wait, which are gathered where the disk can take them from, appends them, makes
+//! them durable together, and answers all of them with one word: up to which all are durable (*group commit*). While it
+//! waits for the disk the next group gathers. Work that no answer has to wait for is done between groups.
 //!
-//! Where anything fails, the log has failed: it is not known what the disk has. No request is answered as durable any
-//! more, until the log is given up and opened again ([`open_again`](super::log_opening::open_again)). That is also how it
-//! ends where the disk has only been silent for too long: whatever was under way then is nobody's any more.
+//! After any failure the log has failed: nobody knows what the disk has. No request is answered as durable any more,
+//! until the log is given up and opened again ([`open_again`](super::log_opening::open_again)). A log whose disk has
+//! only been silent for too long ends in the same way: requests that were under way then are nobody's any more.
 
 use rota_core::contract::{Input, PersistError, PersistId};
 use rota_storage::acceptor::{AppendError, DiskLog, Group, LogDisk, SyncDone, Upkeep};
@@ -18,19 +18,19 @@ use super::log_beside::Beside;
 use super::log_thread::{Orders, Requests, Wanted};
 use super::votes;
 
-/// An answer to a fetch holds about so many bytes: commits wait meanwhile.
+/// The bytes in an answer to a fetch, about: commits wait meanwhile.
 pub(super) const FETCH_BYTES: usize = 256 << 10;
 
-/// So long nothing is appended before the mark is made durable, too.
+/// The time without appends after which the mark is made durable, too.
 const SETTLE_AFTER: Duration = Duration::from_millis(100);
 
-/// A group that takes so long is worth a word.
+/// The time after which a group counts as slow.
 pub(super) const SLOW: Duration = Duration::from_millis(500);
 
-/// Where there was no room for another segment, it is tried again after so long.
+/// The pause after an attempt at another segment for which there was no room.
 const NO_ROOM: Duration = Duration::from_secs(1);
 
-/// What there is to do.
+/// The work that waits for the thread.
 #[derive(Debug, Default)]
 struct Work {
     requests: Requests,
@@ -53,26 +53,26 @@ pub(super) enum Ended {
 /// Why an engine has given a log up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum GivenUp {
-    /// It was waited for too long.
+    /// The engine waited too long for the log.
     Silent,
     Failed,
-    /// It has failed for want of room.
+    /// The log has failed for want of room.
     Full,
 }
 
-/// The thread's own.
+/// The state of the thread itself.
 pub(super) struct Keeper<'a, D: LogDisk> {
     log: DiskLog<D>,
     beside: &'a mut Beside<D::File>,
     shared: &'a Shared<Orders>,
     /// Something was appended then, and the mark is not durable yet.
     unsettled: Option<Instant>,
-    /// What the next requests are gathered in.
+    /// The group in which the next requests are gathered.
     spare: Group,
     /// There is more to be done between groups.
     has_upkeep: bool,
     failed: bool,
-    /// That was so for want of room.
+    /// The failure was for want of room.
     failed_for_room: bool,
     /// There was no room for another segment then.
     no_room: Option<Instant>,
@@ -142,7 +142,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
             syncer.is_busy = false;
         }
         if let Some(done) = synced {
-            // Where it has failed, the log says so when it is opened again.
+            // After a failed sync, the log says so when it is opened again.
             let _ = log.finish_sync(done);
         }
         drop(log);
@@ -164,7 +164,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
             requests.group = next;
             std::mem::swap(&mut requests, &mut desk.requests);
         }
-        // Also what it did between groups may have taken long.
+        // The work between groups may have taken long, too.
         desk.writing = desk.asked.take();
         Work {
             requests,
@@ -176,7 +176,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
         }
     }
 
-    /// How long there is nothing to do unless something is asked for.
+    /// The time for which there is nothing to do unless something is asked for.
     fn rest(&self) -> Option<Duration> {
         if self.failed {
             return None;
@@ -260,7 +260,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
     fn fetch(&mut self, (log, from, to): Wanted) {
         let read = votes::read_some(&mut self.log, log, &(from..to), FETCH_BYTES);
         let records = read.unwrap_or_else(|error| {
-            // Of a log that has failed that was said.
+            // The failure of a log was reported already.
             if !self.failed {
                 tracing::error!(%error, "votes could not be read back");
             }
@@ -277,7 +277,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
         self.shared.waker.ring();
     }
 
-    /// What need not be done before answers leave.
+    /// The work that no answer has to wait for.
     fn between_groups(&mut self) {
         if self.failed {
             return;
@@ -294,11 +294,11 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
 
     fn upkeep(&mut self) {
         match self.log.start_upkeep() {
-            // Where nobody takes it, the log hears of that with the next group.
+            // If the thread has ended, the log hears of that with the next group.
             Ok(Upkeep::Job(job)) => drop(self.beside.spares.send(job)),
             Ok(Upkeep::UnderWay) => {}
             Ok(Upkeep::Done) => self.no_room = None,
-            // It is tried again behind a later group.
+            // Another attempt follows behind a later group.
             Err(AppendError::NoSpace(error)) => {
                 if self.no_room.replace(Instant::now()).is_none() {
                     tracing::error!(%error, "no room to get the next segment of the acceptor's log ready");
@@ -346,7 +346,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
         Ok(())
     }
 
-    /// What is not synced is in no mark yet.
+    /// Whether the mark may be written: it covers nothing that is not synced.
     fn may_settle(&self) -> bool {
         self.beside.syncer.is_none() || self.log.unsynced_bytes() == 0
     }

@@ -24,7 +24,7 @@ use super::log_thread::Orders;
 use super::votes;
 use crate::config::NodeConfig;
 
-/// So much is read at once.
+/// The bytes that are read at once.
 const READ_BYTES: usize = 1 << 20;
 
 /// A cluster has one ring with votes.
@@ -33,10 +33,10 @@ const RING: LogId = LogId(1);
 /// The first pause after an opening that failed. It doubles with each.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest one. A log that fails again sooner after it was opened waits, too, before that is tried once more.
+/// The longest one. A log that fails again sooner than this after it was opened waits, too, before the next attempt.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// What is in a log that has just been opened.
+/// The contents of a log that has just been opened.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Log, position, contents.
@@ -64,7 +64,7 @@ pub(super) fn open<D: LogDisk>(opener: &mut Opener<D>) -> Result<(DiskLog<D>, Fo
     Ok((log, found))
 }
 
-/// When a log was opened again, and how often it has failed soon after that.
+/// The time at which a log was opened again, and the number of failures soon after that.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     opened: Option<Instant>,
@@ -73,8 +73,8 @@ pub(super) struct Past {
 }
 
 impl Past {
-    /// How long to wait before it is tried: a disk on which each beginning soon ends would be read all the time. One that
-    /// has only been silent has taken its time.
+    /// The pause before the next attempt: without it, a disk on which each beginning soon ends would be read all the
+    /// time. A disk that has only been silent has taken its time.
     fn pause(&mut self, failed: bool) -> Duration {
         let is_soon = |opened: Instant| opened.elapsed() < LONGEST_PAUSE;
         if !failed || !self.opened.is_some_and(is_soon) {
@@ -103,7 +103,7 @@ pub(super) fn open_again<D: LogDisk>(
         let opened = open(opener).map_err(|error| error.to_string());
         let opened = opened.and_then(|(mut log, found)| {
             if end == GivenUp::Full {
-                // It would fail again with the next segment.
+                // The log would fail again with the next segment.
                 log.make_room().map_err(|error| error.to_string())?;
             }
             Ok((log, found))
@@ -122,7 +122,7 @@ pub(super) fn open_again<D: LogDisk>(
                 return Some(log);
             }
             Err(error) => {
-                // It is tried often, and is the same for long.
+                // Attempts are many, and the error is the same for long.
                 if said.as_ref() != Some(&error) {
                     tracing::error!(
                         error,
@@ -177,7 +177,7 @@ impl Directory {
         let mut path = self.path.clone().into_os_string();
         path.push(".life");
         let path = PathBuf::from(path);
-        // Where anything fails with it, it has to be opened again, too.
+        // A file with which anything fails has to be opened again, too.
         let mut file = match self.lives.take() {
             Some(file) => file,
             None => {

@@ -1,7 +1,8 @@
-//! The thread that an acceptor's log is in.
+//! The thread of an acceptor's log.
 //!
-//! Requests and fetches lie on a desk until it takes them ([`Keeper`]), and what has become of them until the ring's
-//! thread does. What is asked for is copied to where the disk takes it from right away: the ring's thread has just had it. Nothing on it grows without bound.
+//! Requests and fetches lie on a desk until the thread takes them ([`Keeper`]), and their results until the ring's
+//! thread does. Requests are copied right away to where the disk takes them from: the ring's thread has just had them.
+//! Nothing on the desk grows without bound.
 //!
 //! A log that is given up is opened again in the same thread, as soon as that is free: it may be waiting for the disk.
 
@@ -40,20 +41,20 @@ pub(super) struct Requests {
     pub(super) bytes: usize,
 }
 
-/// What lies between the ring's thread and the log's.
+/// The exchange between the ring's thread and the log's.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
-    /// Those that the log's thread has not taken yet.
+    /// The requests that the log's thread has not taken yet.
     pub(super) requests: Requests,
-    /// Of those and of those that are being written.
+    /// The bytes of those requests and of those that are being written.
     pub(super) bytes: usize,
-    /// Since when the oldest of `requests` waits, and the oldest of those that are being written.
+    /// The time since which the oldest of `requests` waits, and the same of the requests that are being written.
     pub(super) asked: Option<Instant>,
     pub(super) writing: Option<Instant>,
     /// Groups that were made durable, and those of them that took long.
     pub(super) groups: [u64; 2],
     pub(super) fetches: VecDeque<Wanted>,
-    /// Since when a sync beside the commits is under way.
+    /// The time since which a sync beside the commits is under way.
     pub(super) syncing: Option<Instant>,
     /// A sync beside the commits has ended.
     pub(super) synced: Option<SyncDone>,
@@ -63,11 +64,11 @@ pub(super) struct Orders {
     pub(super) durable: Option<PersistId>,
     pub(super) failed: Option<PersistError>,
     pub(super) fetched: Vec<Input>,
-    /// The log is given up, and not open again yet: what it did before counts for nothing.
+    /// The log is given up, and not open again yet: its earlier results count for nothing.
     pub(super) given_up: bool,
-    /// What was found when it was opened again.
+    /// The contents of the log when it was opened again.
     pub(super) reopened: Option<Found>,
-    /// So often it was.
+    /// The number of those openings.
     pub(super) openings: u64,
 }
 
@@ -95,7 +96,7 @@ impl Requests {
     }
 }
 
-/// What has become of requests.
+/// The results of requests and fetches.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     /// All up to this one are durable.
@@ -103,35 +104,35 @@ pub(super) struct Taken {
     /// No later one will be, until the log is open again.
     pub(super) failed: Option<PersistError>,
     pub(super) fetched: Vec<Input>,
-    /// It is open again, and this is in it.
+    /// The log is open again, with these contents.
     pub(super) reopened: Option<Found>,
 }
 
-/// Whether a log is of use.
+/// The state of a log: whether it is of use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Use {
     Works,
     /// Nothing is made durable any more.
     Failed,
-    /// It is to be opened again.
+    /// The log is to be opened again.
     GivenUp,
 }
 
-/// How a log is, for people.
+/// The state of a log, for people.
 #[derive(Debug)]
 pub(super) struct LogHealth {
     /// Groups that were made durable.
     pub(super) groups: u64,
-    /// Those of them that took long.
+    /// The groups among these that took long.
     pub(super) slow: u64,
     /// Bytes of requests without an answer.
     pub(super) waiting_bytes: usize,
-    /// How long the oldest of them waits.
+    /// The time for which the oldest of them waits.
     pub(super) waits: Duration,
-    /// How long the sync that no answer waits for is under way.
+    /// The time for which a sync that no answer waits for is under way.
     pub(super) syncs: Duration,
     pub(super) is: Use,
-    /// How often it was opened again.
+    /// The number of times that the log was opened again.
     pub(super) openings: u64,
 }
 
@@ -149,7 +150,7 @@ impl LogThread {
         let shared = Shared::new(waker);
         let mut beside = Beside::start(&shared, mode)?;
         let work = move |shared: &Shared<Orders>| {
-            // A group that the ring's thread has finished asking for costs less than two halves of it.
+            // A group with all requests of the ring's thread costs less than two halves of it.
             ask_not_to_interrupt();
             let (mut log, mut past) = (Some(log), Past::default());
             while let Some(open) = log.take() {
@@ -201,8 +202,8 @@ impl LogThread {
         }
     }
 
-    /// Gives the log up, and has it opened again. What was requested and is not durable yet is nobody's any more, also
-    /// where it is being written.
+    /// Gives the log up, and has it opened again. Requests that are not durable yet are nobody's any more, also those
+    /// that are being written.
     pub(super) fn reopen(&self) {
         self.0.put(|desk| {
             desk.given_up = true;
@@ -225,11 +226,11 @@ impl LogThread {
         fits
     }
 
-    /// What has become of requests and fetches.
+    /// Takes the results of requests and fetches.
     pub(super) fn take(&self) -> Taken {
         let mut desk = self.0.desk();
         if desk.ended && desk.failed.is_none() {
-            // It panicked, and that was shown.
+            // The thread panicked, and that was shown.
             desk.failed = Some(PersistError::Io("the log's thread has ended".to_owned()));
         }
         Taken {

@@ -1,7 +1,7 @@
 //! Several drivers in one thread: a thread for each ring would cost more in wake-ups than the rings do.
 //!
-//! A driver that has nothing to do lies down, and the kernel is asked about all that do in one call: as often as those that have something have done
-//! some of it, and for as long as none has.
+//! A driver that has nothing to do lies down. One call asks the kernel about all that lie down: after each turn of the
+//! drivers that have something to do, and for as long as none has.
 
 use rota_core::contract::{Engine, Time};
 
@@ -9,7 +9,7 @@ use super::rest::{Doze, Load};
 use super::{App, Driver, DriverError};
 use rota_net::sockets::PollSet;
 
-/// What one driver does before the others have their turn: this many bursts, or messages of links.
+/// The steps of one driver before the others have their turn: bursts, or messages of links.
 const STEPS: u32 = 8;
 
 /// Descriptors that wake a driver.
@@ -23,9 +23,9 @@ struct Awake;
 pub(crate) struct Lane<E, A> {
     pub(crate) driver: Driver<E>,
     pub(crate) app: A,
-    /// It lies down.
+    /// The driver lies down.
     asleep: bool,
-    /// It has something to do then.
+    /// The driver has something to do then.
     until: Option<Time>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Lane<E, A> {
 pub(crate) struct Many<E, A> {
     lanes: Vec<Lane<E, A>>,
     doze: Doze,
-    /// When it began to work last.
+    /// The time at which the last turn began.
     began: Time,
     fds: Vec<libc::pollfd>,
 }
@@ -77,8 +77,8 @@ impl<E: Engine, A: App> Many<E, A> {
         Ok(())
     }
 
-    /// Where none has anything to do, this rests until something happens, at most for `limit` nanoseconds. What one has done may be news for another,
-    /// so whoever tells them does that before.
+    /// Rests until something happens, at most for `limit` nanoseconds, where no driver has anything to do. The work of
+    /// one may be news for another, so the caller tells them before this.
     ///
     /// # Errors
     /// [`DriverError`] of any of them.
@@ -130,7 +130,7 @@ impl<E: Engine, A: App> Many<E, A> {
         Ok(())
     }
 
-    /// Asks the kernel about all that lie down, for so long; whether it has something for one of them.
+    /// Asks the kernel about all that lie down, for `nanos` nanoseconds; says whether it has something for one of them.
     fn poll(&mut self, nanos: Option<u64>) -> Result<bool, DriverError> {
         self.fds.clear();
         for lane in self.lanes.iter().filter(|lane| lane.asleep) {
@@ -191,7 +191,7 @@ impl<E: Engine, A: App> Lane<E, A> {
 }
 
 impl<E: Engine> Driver<E> {
-    /// Nothing is to be done, as far as is known without asking the kernel: until when it may sleep. `Err`: it may not.
+    /// The time until which the driver may sleep, as far as is known without asking the kernel. `Err`: it may not.
     fn lie_down<A: App>(
         &mut self,
         app: &mut A,
@@ -210,19 +210,19 @@ impl<E: Engine> Driver<E> {
         Ok(Ok(until))
     }
 
-    /// What wakes it.
+    /// The descriptors that wake this driver.
     fn poll_set<A: App>(&self, app: &A) -> PollSet {
         self.sockets.poll_set(&self.waits(app, None))
     }
 
-    /// The kernel has said this of that.
+    /// Takes over what the kernel has said of these descriptors.
     fn wake<A: App>(&mut self, app: &mut A, fds: &[libc::pollfd]) {
         let ready = self.sockets.heard(fds);
         app.awake(ready.woken);
         self.arrivals.know(ready);
     }
 
-    /// What has come until now.
+    /// The load that has come until now.
     const fn load(&self) -> Load {
         Load::of(self.sockets.stats())
     }

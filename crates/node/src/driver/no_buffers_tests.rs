@@ -12,7 +12,7 @@ use rota_core::contract::PersistError;
 use std::process::Command;
 use std::time::Instant;
 
-/// Longer than anybody waits who is woken.
+/// Longer than a thread waits that is woken, in nanoseconds.
 const LONG: u64 = 20_000_000_000;
 const TOKENS: u8 = 40;
 

@@ -52,7 +52,7 @@ impl<E: Engine> Driver<E> {
                 ..
             } => match after {
                 Some(id) if self.has_failed(id) => {}
-                // What is handed out after it does not wait: only sends that name a request do.
+                // Later outputs do not wait for it: only sends that name a request do.
                 Some(after) if self.durable.is_pending(after) => self.durable.hold(Held {
                     after,
                     class,

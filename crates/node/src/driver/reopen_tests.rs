@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-/// What was found: the state under key 0, and the positions of votes.
+/// The contents of a log: the state under key 0, and the positions of votes.
 type Votes = (Option<u8>, Vec<u64>);
 
 fn votes_of(records: &[(LogId, u64, Bytes)]) -> Votes {
@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    /// What the state ends with, and whether it votes for nothing.
+    /// The text of the state, and the counter of a node that votes for nothing.
     fn seen(&self) -> (String, u64) {
         let status = self.driver.status();
         (status.state, status.counters["votes_failed"])
@@ -111,7 +111,7 @@ fn what_hangs_when_the_log_is_given_up_is_nobodys_and_the_log_is_opened_when_it_
         token(4, None),
         Output::Reopen,
     ]);
-    // What waits longer than what is slow is not said of what nobody waits for.
+    // The status does not tell of a slow request that nobody waits for.
     world.turn_for(SLOW + Duration::from_millis(100));
     assert_eq!((world.answers(0), world.found_again()), (vec![], vec![]));
     assert_eq!(world.arrived(), [4]);

@@ -1,4 +1,4 @@
-//! What a loop does that has nothing to do.
+//! The rest of a loop that has nothing to do.
 
 use rota_core::contract::{Engine, Time};
 
@@ -6,7 +6,7 @@ use super::{App, Driver, DriverError};
 use rota_net::NetStats;
 use rota_net::sockets::{Outgoing, Wait};
 
-/// How long to wait when a queue below the socket is full, in nanoseconds: a few packets' time.
+/// The wait when a queue below the socket is full, in nanoseconds: a few packets' time.
 const NO_BUFFERS_NANOS: u64 = 100_000;
 
 /// The most looks before a sleep. They take about as much as a sleep and a wake-up from another
@@ -16,24 +16,24 @@ const MOST_LOOKS: u32 = 32;
 /// Looks before the next sleep after one that something ended.
 const LOOKS_WHEN_WOKEN: u32 = 8;
 
-/// Who computes has a processor for about a millisecond and longer when it is given to them; other nodes, for as long
-/// as they have work.
+/// A program that computes has a processor for about a millisecond and longer when it is given to that; other nodes,
+/// for as long as they have work.
 const LONG_YIELD_NANOS: u64 = 500_000;
 
 /// Nodes that have much to do send more than this many bursts and messages in a millisecond.
 const LITTLE_ITEMS: u64 = 1;
 
-/// What comes at once where there is much to do has more bytes.
+/// Where there is much to do, more bytes than this come at once.
 const LITTLE_BYTES: u64 = 16 << 10;
 
-/// So many yields that only others used are no accident, if they come within so many nanoseconds.
+/// The number of yields that only others used that is no accident, if they come within the time below.
 const LOST_YIELDS: u32 = 3;
 const LOST_WITHIN_NANOS: u64 = 100_000_000;
 
-/// How long it then sleeps at once, before it tries again.
+/// The time in nanoseconds for which the loop then sleeps at once, before it tries again.
 const CROWDED_NANOS: u64 = 1_000_000_000;
 
-/// What has come until now.
+/// The bursts, messages and bytes that have come until now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     items: u64,
@@ -41,7 +41,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// What has come to one driver and another.
+    /// The loads of one driver and another together.
     pub(super) const fn and(self, other: Self) -> Self {
         Self {
             items: self.items + other.items,
@@ -65,8 +65,8 @@ impl Load {
     }
 }
 
-/// How often a loop looks whether something has come, and lets others run, before it sleeps. Where
-/// nodes share a processor, those others may well send what it would sleep for.
+/// The number of times that a loop looks whether something has come, and lets others run, before it sleeps. Where nodes
+/// share a processor, those others may well send what it would sleep for.
 #[derive(Debug)]
 pub(super) struct Doze {
     /// Doubled when looking was worth it, halved when it was not.
@@ -74,14 +74,14 @@ pub(super) struct Doze {
     /// None for a thread with a real-time priority: it runs at once when something comes, and those that it
     /// would let run are only others with its priority.
     most: u32,
-    /// Goes on looking for so long, where that is configured.
+    /// The time for which the loop goes on looking, where that is configured.
     pub(super) busy_poll_nanos: u64,
-    /// When others had run for long the last time: for how long, in nanoseconds, and what had come before.
+    /// The last long yield to others: its nanoseconds, and the load before it.
     long_yield: Option<(u64, Load)>,
-    /// So often others ran for long, and little came of it, since then.
+    /// The number of long yields since `lost_since` of which little came.
     lost_yields: u32,
     lost_since: Time,
-    /// Until then it sleeps at once: what comes then wakes it, while those who compute do not let it look.
+    /// Until then the loop sleeps at once: arrivals wake it, while programs that compute do not let it look.
     crowded_until: Time,
 }
 
@@ -99,7 +99,7 @@ impl Doze {
         }
     }
 
-    /// How often to look.
+    /// The number of looks before a sleep.
     pub(super) fn looks(&self, now: Time) -> u32 {
         if now < self.crowded_until {
             0
@@ -108,7 +108,7 @@ impl Doze {
         }
     }
 
-    /// Others ran.
+    /// Notes that others ran.
     pub(super) fn yielded(&mut self, before: Time, now: Time, load: Load) {
         if let Some((took, then)) = self.long_yield.take() {
             self.judge(load.is_little_since(&then, took), before);
@@ -119,7 +119,7 @@ impl Doze {
         }
     }
 
-    /// What came of a long yield is known.
+    /// Judges a long yield, whose result is known now.
     fn judge(&mut self, is_lost: bool, now: Time) {
         if !is_lost {
             self.lost_yields = 0;
@@ -140,7 +140,7 @@ impl Doze {
         self.looks = (self.looks * 2).min(self.most);
     }
 
-    /// What ended a sleep is seldom alone: where one node wakes, a token is about to go round.
+    /// The cause of a wake-up is seldom alone: where one node wakes, a token is about to go round.
     pub(super) fn woken(&mut self) {
         self.looks = self.looks.max(LOOKS_WHEN_WOKEN).min(self.most);
     }
@@ -166,7 +166,7 @@ impl<E: Engine> Driver<E> {
         let now = rota_net::monotonic();
         let until = self.rest_until(app, now, limit);
         let over = until.is_some_and(|until| until <= now);
-        // What is stuck must leave first; the kernel says when it can.
+        // A stuck output must leave first; the kernel says when it can.
         if self.stuck.is_some() || over {
             return self.sleep(app, until);
         }
@@ -214,7 +214,7 @@ impl<E: Engine> Driver<E> {
         Ok(came)
     }
 
-    /// When there is something to do even if nothing comes.
+    /// The time at which there is something to do even if nothing comes.
     pub(super) fn rest_until<A: App>(
         &self,
         app: &A,

@@ -1,4 +1,4 @@
-//! What a node keeps, and the files that it is kept in.
+//! The records that a node keeps, and their files.
 
 use bytes::Bytes;
 use rota_core::contract::{LogId, LogRecord, NodeId, PersistError};
@@ -15,19 +15,19 @@ pub(super) const RING_IDS: LogId = LogId(1);
 /// The one position in each log.
 pub(super) const NEWEST: u64 = 0;
 
-/// What can be kept. A newer one of a kind is written over the one before.
+/// A record that can be kept. A newer one of a kind is written over the one before.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Record {
     /// The newest ring id's number.
     RingId(u64),
-    /// What the node knows of primaries.
+    /// The node's knowledge of primaries.
     Primaries(Bytes),
-    /// Which lists of nodes that count in primaries it has had and met.
+    /// The electorates that the node has had and met.
     Electorates(Bytes),
 }
 
 impl Record {
-    /// What these come to; `None` if they are about anything else.
+    /// The newest of these records, which have to be of one kind; `None` if one is about anything else.
     pub(super) fn read(records: &[LogRecord]) -> Option<Self> {
         let mut newest: Option<Self> = None;
         for record in records {
@@ -63,7 +63,7 @@ impl Record {
         }
     }
 
-    /// Which log it belongs to.
+    /// The log that the record belongs to.
     pub(super) const fn log(&self) -> LogId {
         match self {
             Self::RingId(_) => RING_IDS,
@@ -72,7 +72,7 @@ impl Record {
         }
     }
 
-    /// As the engine knows it.
+    /// The contents as the engine knows them.
     pub(super) fn bytes(&self) -> Bytes {
         match self {
             Self::RingId(number) => Bytes::copy_from_slice(&number.to_le_bytes()),
@@ -81,7 +81,7 @@ impl Record {
     }
 }
 
-/// What is durable.
+/// The records that are durable.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Found {
     pub(super) ring_id: Option<u64>,
@@ -121,7 +121,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Those that the configuration of node `me` names; `None` if it names none.
+    /// The files that the configuration of node `me` names; `None` if it names none.
     pub(super) fn open(config: &NodeConfig, me: NodeId) -> Result<Option<Self>, DriverError> {
         let Some(path) = config.ring_id_file(me) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What a driver does with what the threads beside it say: what is durable, and what a coordination service has answered.
+//! The answers of the threads beside the ring's: of the disk, and of a coordination service.
 
 use rota_core::contract::{Engine, Input, PersistId, Status};
 use std::os::fd::RawFd;
@@ -11,7 +11,7 @@ use super::log_thread::Use;
 use super::{Driver, DriverError};
 
 impl<E: Engine> Driver<E> {
-    /// Has the engine's log of votes opened again. What it was to be told of requests before is not said any more.
+    /// Has the engine's log of votes opened again. Answers to earlier requests are not handed in any more.
     pub(super) fn reopen(&mut self) {
         let Some((void, found)) = self.durable.reopen() else {
             self.sockets.stats_mut().unsupported += 1;
@@ -30,7 +30,7 @@ impl<E: Engine> Driver<E> {
         self.answers.extend(found);
     }
 
-    /// How the disk that votes go to does.
+    /// Adds the state of the disk for votes to the status.
     pub(super) fn describe_votes(&self, status: &mut Status) {
         let Some(health) = self.durable.acceptor.as_ref().and_then(Acceptor::health) else {
             return;
@@ -75,8 +75,9 @@ impl<E: Engine> Driver<E> {
         self.waits_for_threads() && self.durable.waker.is_rung()
     }
 
-    /// Takes over what has become durable, what failed, and what a coordination service says; whether there was any. Not
-    /// while an output is stuck: the engine hears of it after its outputs have left, as with everything that answers them.
+    /// Takes over what the threads answered: durable and failed requests, and the word of a coordination service; says
+    /// whether there was any. Not while an output is stuck: the engine hears of it after its outputs have left, as with
+    /// everything that answers them.
     pub(super) fn take_stored(&mut self) -> Result<bool, DriverError> {
         if self.stuck.is_some() || !self.waits_for_threads() || !self.durable.waker.answer() {
             return Ok(false);

@@ -1,18 +1,18 @@
-//! How long this node has the token each time, and what for.
+//! The times for which this node has the token, and their causes.
 //!
-//! It counts from when the kernel got the token until it was handed to the kernel again. A token that is kept
-//! because the ring is idle is not counted, nor what is done after it was passed on.
+//! A time begins when the kernel got the token, and ends when the token was handed to the kernel again. A token that is
+//! kept because the ring is idle is not counted, nor is work after the token was passed on.
 
 use rota_core::contract::{Histogram, Time};
 
-/// Where the time went in which this node had the token. All of it only grows.
+/// The time for which this node had the token, and its parts. All values only grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TokenTimes {
-    /// From its arrival at the host until it was passed on.
+    /// From the token's arrival at the host until it was passed on.
     pub held: Histogram,
-    /// Of that, until it was read, in nanoseconds: this process did not run, or was busy with something else.
+    /// Of that, until the token was read, in nanoseconds: this process did not run, or was busy with something else.
     pub waited_nanos: u64,
-    /// Of that, for what the application handed in just before, in nanoseconds.
+    /// Of that, for the application's submissions just before, in nanoseconds.
     pub application_nanos: u64,
     /// Of that, while a socket was full, in nanoseconds.
     pub blocked_nanos: u64,
@@ -27,7 +27,7 @@ struct Visit {
     blocked: Option<Time>,
 }
 
-/// Takes the times.
+/// Measures the times.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     visit: Option<Visit>,
@@ -45,7 +45,7 @@ impl Tokens {
         });
     }
 
-    /// Something is to be sent, and the socket is full.
+    /// A send waits, since the socket is full.
     pub(super) const fn blocked(&mut self, now: Time) {
         if let Some(visit) = &mut self.visit
             && visit.blocked.is_none()
@@ -54,7 +54,7 @@ impl Tokens {
         }
     }
 
-    /// Something has left; the token, if `token`.
+    /// A send has left; it was the token if `token`.
     pub(super) fn left(&mut self, token: bool, now: impl FnOnce() -> Time) {
         let Some(visit) = &mut self.visit else { return };
         if !token && visit.blocked.is_none() {

@@ -9,16 +9,16 @@ use rota_storage::acceptor::{
 use std::io;
 use std::ops::Range;
 
-/// What is asked for of the log.
+/// A change that is requested of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Change {
-    /// A record of this kind, about these instances, or this key: what it begins with, and the rest.
+    /// A record of this kind, about these instances, or this key: its first bytes, and the rest.
     Put(Kind, u64, u64, [Bytes; 2]),
-    /// Nothing below is wanted any more.
+    /// Instances below are not wanted any more.
     Trim(u64),
 }
 
-/// What a log has to do for a change.
+/// The step of a log for a change.
 #[derive(Debug)]
 pub(super) enum Step<'a> {
     Put(RecordRef<'a>),
@@ -26,7 +26,7 @@ pub(super) enum Step<'a> {
 }
 
 impl Change {
-    /// What these come to; `None` if one is not of the two logs, or cannot be kept in them.
+    /// The changes that these records request; `None` if one is not of the two logs, or cannot be kept in them.
     pub(super) fn read(records: &[LogRecord]) -> Option<Vec<Self>> {
         let changes = records.iter().map(Self::read_one);
         changes
@@ -65,7 +65,7 @@ impl Change {
         }
     }
 
-    /// The bytes that it holds on to while it waits, about.
+    /// The bytes that the change holds on to while it waits, about.
     pub(super) fn bytes(&self) -> usize {
         const OWN: usize = 64;
         match self {
@@ -74,7 +74,7 @@ impl Change {
         }
     }
 
-    /// As a log takes it.
+    /// The change as a log takes it.
     pub(super) fn step(&self) -> Step<'_> {
         match self {
             Self::Put(kind, first, last, [head, rest]) => Step::Put(RecordRef {
@@ -175,7 +175,7 @@ pub(super) fn read_some(
     votes(fetched)
 }
 
-/// What an acceptor's log has kept by key, as the engine knows it.
+/// The state that an acceptor's log has kept by key, as the engine knows it.
 fn state(records: Vec<Record>) -> impl Iterator<Item = (u64, Bytes)> {
     let keyed = records.into_iter().filter(|r| r.kind == Kind::State);
     keyed.map(|record| (record.first, Bytes::from(record.bytes)))
@@ -187,7 +187,7 @@ fn state(records: Vec<Record>) -> impl Iterator<Item = (u64, Bytes)> {
 /// One is none.
 fn votes(fetched: Fetched) -> Result<Vec<(u64, Bytes)>, FetchError> {
     let votes = fetched.records.into_iter().map(|record| {
-        // Of a range, what nothing newer was written over.
+        // Of a range, the instances that nothing newer was written over.
         let span = (record.last - record.first).checked_add(1)?;
         let bytes = VoteHead::with_span(Bytes::from(record.bytes), span)?;
         Some((record.first, bytes))

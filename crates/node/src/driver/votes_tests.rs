@@ -22,7 +22,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// What becomes of a sync.
+/// The outcome of a sync.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outcome {
     Good,
@@ -37,9 +37,9 @@ pub(super) struct Gate {
     pub(super) begun: Mutex<Sender<()>>,
     pub(super) outcomes: Mutex<Receiver<Outcome>>,
     pub(super) syncs: AtomicU64,
-    /// There is no room for new segments: so often one was tried.
+    /// The attempts at a new segment, for which there is no room.
     pub(super) tried: AtomicU64,
-    /// So often the log was opened, or that was tried.
+    /// The openings of the log, and the attempts.
     pub(super) openings: AtomicU64,
 }
 
@@ -227,7 +227,7 @@ impl World {
         }
     }
 
-    /// What the next fetch that is answered has: positions and lengths.
+    /// The answer to the next fetch: positions and lengths.
     pub(super) fn fetched(&mut self) -> Vec<(u64, usize)> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -300,7 +300,7 @@ fn without_room_for_another_segment_votes_go_on_and_it_is_tried_again_once_in_a_
         )]);
         let answered = world.answers(number as usize);
         assert_eq!(answered.last(), Some(&(number, false)));
-        // Who writes it has a chance to say that there is no room.
+        // The thread that writes it has a chance to say that there is no room.
         std::thread::sleep(Duration::from_millis(2));
     }
     // It may not have had a processor yet.
@@ -361,7 +361,7 @@ fn the_ring_is_woken_once_for_a_group() {
     let outcomes = world.outcomes.clone();
     let opens = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(50));
-        // What was handed over behind the first is a group of its own.
+        // The requests handed over behind the first are a group of their own.
         for _ in 0..2 {
             outcomes.send(Outcome::Good).unwrap();
         }
@@ -490,7 +490,7 @@ fn a_fetch_is_answered_in_parts_and_sees_what_was_asked_for_before() {
         fetch(STATE_LOG, 4, 8),
         fetch(LogId(1), 0, 8),
     ]);
-    // What is not in the log is answered first.
+    // A fetch of records that are not in the log is answered first.
     assert_eq!(world.fetched(), []);
     assert_eq!(world.fetched(), [(12, whole), (13, whole)]);
     assert_eq!(world.fetched(), [(14, whole)]);
@@ -598,7 +598,7 @@ fn a_ring_id_behind_votes_is_answered_behind_them() {
     assert_eq!(world.answers(3), [(1, false), (2, false), (3, false)]);
 }
 
-/// Runs a node that asks for this; says what it was told at its start.
+/// Runs a node that makes these requests; says what it was told at its start.
 pub(super) fn a_life(
     config: &NodeConfig,
     requests: Vec<Vec<LogRecord>>,

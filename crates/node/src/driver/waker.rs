@@ -1,4 +1,4 @@
-//! How threads that wait for a disk wake the ring's.
+//! The wake-up of the ring's thread by threads that wait for a disk.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -21,7 +21,7 @@ impl Waker {
         })
     }
 
-    /// There is something to take. It has to be where it is taken from before.
+    /// Tells of something to take. It has to be in its place before this.
     pub(super) fn ring(&self) {
         if !self.rung.swap(true, Ordering::SeqCst) {
             self.fd.wake();
@@ -32,7 +32,7 @@ impl Waker {
         self.rung.load(Ordering::SeqCst)
     }
 
-    /// Whether it was rung since the last time. What is there is to be taken after this: then nothing that comes
+    /// Whether it was rung since the last call. The caller takes what is there after this call: then nothing that comes
     /// meanwhile is left lying.
     pub(super) fn answer(&self) -> bool {
         let was_rung = self.is_rung();

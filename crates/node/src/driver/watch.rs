@@ -1,20 +1,20 @@
-//! Says in the log what an operator should know before it hurts: counters that ought to stand still and
-//! do not. Seldom, so that no trouble fills a disk (P-52).
+//! Warnings in the log for an operator, before it hurts: counters that ought to stand still and do not. They are rare,
+//! so that no trouble fills a disk (P-52).
 
 use std::collections::BTreeMap;
 
 use rota_core::contract::{NodeId, Status, Time};
 
-/// How often the counters are looked at: what is new is said at once.
+/// The time between two looks at the counters: a new warning is logged at once.
 const EVERY_NANOS: u64 = 1_000_000_000;
-/// How long the same is not said again.
+/// The time for which the same warning is not repeated.
 const QUIET_NANOS: u64 = 10_000_000_000;
 /// From one line about the ring's state to the next.
 const STATE_NANOS: u64 = 3_000_000_000;
-/// A node that is missing for so long has not just started.
+/// The time after which a missing node has not just started.
 const MISSING_NANOS: u64 = 4_000_000_000;
 
-/// What is watched, and what it means when it grows.
+/// The counters that are watched, and the meaning of their growth.
 const WATCHED: [(&str, &str); 29] = [
     (
         "rotations_slow",
@@ -158,9 +158,9 @@ pub fn watched_counters() -> impl Iterator<Item = &'static str> {
 /// A counter that is watched.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
-    /// How far it was when it was last said.
+    /// Its value at the last warning.
     before: u64,
-    /// When.
+    /// The time of that warning.
     said: Option<Time>,
 }
 
@@ -170,9 +170,9 @@ pub(super) struct Watch {
     node: NodeId,
     at: Time,
     counted: [Counted; WATCHED.len()],
-    /// What was said, and when last.
+    /// The notes that were logged, and the last time of each.
     notes: BTreeMap<String, Time>,
-    /// What the engine was doing when that was said last.
+    /// The engine's state at the last line about that.
     state: String,
     state_at: Option<Time>,
     missing: Missing,
@@ -200,7 +200,7 @@ impl Watch {
         now >= self.at
     }
 
-    /// Logs a line for each that has grown, each sentence that is new, and who is missing.
+    /// Logs a line for each that has grown, each sentence that is new, and the nodes that are missing.
     pub fn look(&mut self, now: Time, status: &Status) {
         self.at = now.after(EVERY_NANOS);
         let node = self.node.get();
@@ -209,7 +209,7 @@ impl Watch {
             .state_at
             .is_none_or(|said| now.since(said) >= STATE_NANOS);
         if status.state != self.state && may_say {
-            // What comes behind a semicolon is what a node on a ring lacks.
+            // The text behind a semicolon says what a node on a ring lacks.
             if status.state.starts_with("operational") && status.state.contains("; ") {
                 tracing::warn!(node, "the ring: {}", status.state);
             } else {
@@ -257,11 +257,11 @@ impl Watch {
     }
 }
 
-/// Who is in the configuration, and not on the ring.
+/// The nodes that are in the configuration, and not on the ring.
 #[derive(Debug)]
 struct Missing {
     members: Vec<NodeId>,
-    /// Who is missing, and since when.
+    /// The missing nodes, and since when.
     now: (Vec<NodeId>, Time),
     said: Vec<NodeId>,
 }
@@ -275,8 +275,8 @@ impl Missing {
         }
     }
 
-    /// What there is to say: of who has been missing for a while, and of who is back. A ring that forms, or changes, is not one that
-    /// somebody is missing from.
+    /// The line about nodes that have been missing for a while, and about nodes that are back. No node counts as
+    /// missing from a ring that forms or changes.
     fn look(&mut self, now: Time, state: &str) -> Option<String> {
         let on_ring = ring_of(state)?;
         let mut missing = self.members.clone();

@@ -13,13 +13,13 @@ use super::helper::{Helper, Shared};
 use super::store::{Record, Store};
 use super::waker::Waker;
 
-/// A write that takes so long is worth a word.
+/// The time after which a write counts as slow.
 const SLOW: Duration = Duration::from_millis(500);
 
-/// A request and all before it that are about the same log have become this.
+/// The result of a request and of all before it that are about the same log.
 type Answer = (PersistId, LogId, Result<(), PersistError>);
 
-/// What lies between the ring's thread and the store's.
+/// The exchange between the ring's thread and the store's.
 #[derive(Debug, Default)]
 struct Orders {
     /// Oldest first, at most one of each kind.
@@ -48,17 +48,17 @@ impl Worker {
             ended = desk.ended;
         });
         if ended {
-            // It fails when answers are taken.
+            // The request fails when answers are taken.
             self.0.waker.ring();
         }
     }
 
-    /// What was answered since this was last asked.
+    /// The answers that have come since the last call.
     pub(super) fn take_answers(&self) -> Vec<Answer> {
         let mut desk = self.0.desk();
         let mut answers = std::mem::take(&mut desk.answers);
         if desk.ended {
-            // The store panicked. Whatever still comes fails, too.
+            // The store panicked. Requests that still come fail, too.
             let writing = desk.writing.take();
             let wanted = std::mem::take(&mut desk.wanted);
             let wanted = wanted.into_iter().map(|(id, record)| (id, record.log()));

@@ -1,4 +1,4 @@
-//! A question that a node's thread answers when it comes to it: how it is.
+//! A question about a node's state, which the node's thread answers when it comes to it.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::lock;
 
-/// For so long an answer is waited for.
+/// The time for which a question waits for its answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Shared by who asks and the thread that answers.
+/// Shared by the thread that asks and the thread that answers.
 #[derive(Debug)]
 pub(crate) struct Asked<T> {
     is_wanted: AtomicBool,
@@ -41,7 +41,7 @@ impl<T: Clone> Asked<T> {
         waited.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 
-    /// Whether somebody has asked.
+    /// Whether a question waits.
     pub(crate) fn take_wanted(&self) -> bool {
         self.is_wanted.swap(false, SeqCst)
     }
@@ -51,7 +51,7 @@ impl<T: Clone> Asked<T> {
         self.there.notify_all();
     }
 
-    /// Nobody answers any more.
+    /// No question is answered any more.
     pub(crate) fn end(&self) {
         self.ended.store(true, SeqCst);
         // With the lock held nobody can be between looking at `ended` and waiting.

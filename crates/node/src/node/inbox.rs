@@ -1,4 +1,4 @@
-//! What the application's threads submit, on its way to a ring's thread.
+//! Messages of the application's threads, on their way to a ring's thread.
 
 use rota_core::contract::{Service, SubmitError, Time};
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ impl Queue {
     }
 }
 
-/// Shared by those who submit to a ring and its thread.
+/// Shared by the threads that submit to a ring, and the ring's thread.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     queue: Mutex<Queue>,
@@ -119,7 +119,8 @@ impl Inbox {
         self.waker.raw()
     }
 
-    /// Hands in what waits. Whether the engine did not take the oldest message: it will have room when it has sent some.
+    /// Hands in the messages that wait. Says whether the engine refused the oldest: it will have room when it has sent
+    /// some.
     pub(crate) fn fill(&self, now: Time, submitter: &mut dyn Submitter) -> bool {
         let mut queue = lock(&self.queue);
         let was_full = queue.is_full();
@@ -143,7 +144,7 @@ impl Inbox {
         refused
     }
 
-    /// The ring's thread is about to sleep: whether nothing waits.
+    /// The ring's thread is about to sleep. Says whether no message waits.
     pub(crate) fn may_sleep(&self) -> bool {
         self.asleep.store(true, SeqCst);
         let idle = lock(&self.queue).messages.is_empty();

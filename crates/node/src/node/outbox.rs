@@ -15,7 +15,7 @@ const CREDIT: usize = 4096;
 /// Payload bytes of them.
 const CREDIT_BYTES: usize = 64 << 20;
 
-/// What is delivered.
+/// A delivery that counts its bytes.
 pub(crate) trait Delivered {
     /// Payload bytes.
     fn size(&self) -> usize;
@@ -62,8 +62,8 @@ impl<D> Default for Outbox<D> {
 }
 
 impl<D> Outbox<D> {
-    /// Moves everything that was delivered into `taken`, which is empty; waits for it until `deadline`, or without end. Whether the ring's thread waits
-    /// for that, and has to be woken.
+    /// Moves everything that was delivered into `taken`, which is empty; waits for it until `deadline`, or without end.
+    /// Says whether the ring's thread waits for that, and has to be woken.
     pub(crate) fn take(
         &self,
         taken: &mut VecDeque<D>,

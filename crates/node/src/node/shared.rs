@@ -1,4 +1,4 @@
-//! What the application's threads and the ring's thread share.
+//! The state that the application's threads and the ring's thread share.
 
 use rota_core::contract::{Delivery, RingId, Time};
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ pub(super) struct Shared {
     pub(super) inbox: Inbox,
     outbox: Outbox<Delivery>,
     stop: AtomicBool,
-    /// What the application has said that it has the state of.
+    /// The ring of the primary whose state the application says that it has.
     caught_up: Mutex<Option<RingId>>,
     status: Asked<NodeStatus>,
 }

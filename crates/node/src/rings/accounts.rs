@@ -1,4 +1,4 @@
-//! What is to be ordered about what rings may forget: from any thread to the rings' own.
+//! Commands about what rings may forget, on their way from any thread to the rings' own.
 
 use rota_core::contract::SubmitError;
 use rota_multiring::Rank;
@@ -10,7 +10,7 @@ use super::app::RingsApp;
 use super::driver::RingsDriver;
 use crate::driver::DriverError;
 
-/// So much waits, at most.
+/// The number of commands, at most, that wait.
 const MOST: usize = 1024;
 
 /// The oldest first.
@@ -22,9 +22,9 @@ impl Accounts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It is ordered soon.
+    /// Has a command ordered soon.
     pub(super) fn push(&self, ring: Rank, command: Command) -> Result<(), SubmitError> {
-        // Others would not take it.
+        // Other nodes would not take the command.
         if Command::decode(command.encode(0).into()).as_ref() != Some(&(command.clone(), 0)) {
             return Err(SubmitError::Unsupported);
         }
@@ -36,7 +36,8 @@ impl Accounts {
         Ok(())
     }
 
-    /// Has ordered what rings take of it. What one of them does not take yet waits, and what goes to that ring behind it.
+    /// Has commands ordered as far as the rings take them. A command that its ring does not take yet waits, and so do
+    /// those behind it for that ring.
     pub(super) fn order<A: RingsApp>(
         &self,
         driver: &mut RingsDriver<A>,

@@ -1,4 +1,4 @@
-//! What runs above several rings.
+//! The application above several rings.
 
 use rota_core::contract::Time;
 use rota_multiring::{Rank, RingsDelivery};
@@ -6,7 +6,8 @@ use std::os::fd::RawFd;
 
 use crate::driver::Submitter;
 
-/// What runs above several rings, in their thread: as [`crate::App`], of which each ring has its own. Every method must be quick: all rings wait.
+/// The application above several rings, in their thread: as [`crate::App`], of which each ring has its own. Every
+/// method must be quick: all rings wait.
 pub trait RingsApp {
     /// Takes a delivery. Called only while `has_room`.
     fn deliver(&mut self, delivery: RingsDelivery);
@@ -22,7 +23,7 @@ pub trait RingsApp {
     /// The moment to submit to a ring.
     fn fill(&mut self, now: Time, ring: Rank, submitter: &mut dyn Submitter);
 
-    /// When `fill` has to be called again for a ring even if nothing happens.
+    /// The time at which `fill` has to be called again for a ring even if nothing happens.
     fn next_wake(&self, ring: Rank) -> Option<Time> {
         let _ = ring;
         None

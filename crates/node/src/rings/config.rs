@@ -12,16 +12,17 @@ use super::error::RingsError;
 use crate::config::{EngineName, NodeConfig, PaxosConfig};
 use rota_net::Transport;
 
-/// More nobody needs, and each costs a process three sockets.
+/// The number of rings, at most: each costs a process three sockets.
 const MOST_RINGS: usize = 1024;
-/// Rounds never come further.
+/// The greatest origin. Rounds never come further.
 const MOST_ORIGIN: u64 = 1 << 47;
-/// How often a coordinator makes up for what is missing from its rate, in milliseconds (Benz et al. 2014, §8.2).
+/// The time between two moments at which a coordinator makes up for what is missing from its rate, in milliseconds
+/// (Benz et al. 2014, §8.2).
 const DELTA_MS: u64 = 5;
-/// And that rate, in instances a second.
+/// That rate, in instances a second.
 const LAMBDA: u64 = 9000;
 
-/// How a ring that has little to order keeps up with the others.
+/// The way in which a ring that has little to order keeps up with the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LevelingName {
@@ -40,7 +41,7 @@ pub enum LevelingName {
 pub struct RingSection {
     /// Its number, from 1, and its rank in each round.
     pub id: u16,
-    /// Which protocol orders it; `u-ring-paxos` if nothing is said.
+    /// The protocol that orders it; `u-ring-paxos` if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineName>,
     /// The nodes that are on it; all, if nothing is said.
@@ -52,19 +53,19 @@ pub struct RingSection {
     /// The round of its first instance.
     #[serde(default)]
     pub origin: u64,
-    /// How it keeps up with the others.
+    /// The way in which it keeps up with the others.
     #[serde(default)]
     pub leveling: LevelingName,
-    /// `leveling = "paper"`: so often, in milliseconds.
+    /// `leveling = "paper"`: the time between two skips, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delta_ms: Option<u64>,
-    /// `leveling = "paper"`: so many instances a second.
+    /// `leveling = "paper"`: the rate, in instances a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda: Option<u64>,
     /// Its ports are those of the `[[node]]` sections plus this one; where nothing is said, two further than those of the ring before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port_offset: Option<u16>,
-    /// Who votes, and where votes are kept; as the file's own `[paxos]` section, if nothing is said.
+    /// The acceptors, the storage of votes, and coordination; as the file's own `[paxos]` section, if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paxos: Option<PaxosConfig>,
 }
@@ -103,17 +104,17 @@ impl RingSection {
     }
 }
 
-/// What the processes of several rings are told.
+/// The configuration of the processes of several rings.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RingsConfig {
-    /// What all rings have in common. Its `engine` does not count.
+    /// The settings that all rings have in common. The `engine` there does not count.
     pub common: NodeConfig,
     /// Each of them.
     pub rings: Vec<RingSection>,
 }
 
-/// The numbers of a ring that nodes have to agree on, as a mark in the cluster's number on the wire: nodes that are told others do not hear each
-/// other.
+/// The numbers of a ring that nodes have to agree on, as a mark in the cluster's number on the wire: nodes with others
+/// do not hear each other.
 pub(crate) fn mark(of: &RingOf) -> u32 {
     let Constants {
         rank,
@@ -149,7 +150,7 @@ impl RingsConfig {
         Self::from_table(table.map_err(|error| RingsError::Syntax(Box::new(error)))?)
     }
 
-    /// The same of a file that is read already, and has nothing else any more.
+    /// Reads a file that is parsed already, and has nothing else any more.
     ///
     /// # Errors
     /// [`RingsError`].
@@ -166,7 +167,7 @@ impl RingsConfig {
         Ok(config)
     }
 
-    /// Whether it is for several rings.
+    /// Whether the file is for several rings.
     pub fn is_meant(text: &str) -> bool {
         let table: Option<toml::Table> = toml::from_str(text).ok();
         table.is_some_and(|table| {
@@ -175,7 +176,7 @@ impl RingsConfig {
         })
     }
 
-    /// Whether it can be run.
+    /// Checks that the configuration can be run.
     ///
     /// # Errors
     /// [`RingsError`]: what is wrong with it.
@@ -327,7 +328,7 @@ lambda = 2000
         assert_ne!(first.wire_cluster(), second.wire_cluster());
     }
 
-    /// Nodes that are told other constants would deliver in other orders: they do not hear each other.
+    /// Nodes with other constants would deliver in other orders: they do not hear each other.
     #[test]
     fn other_constants_are_another_cluster() {
         let marks = [

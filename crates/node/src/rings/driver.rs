@@ -1,4 +1,4 @@
-//! Several rings and what is above them, in the thread that calls it.
+//! Several rings and the application above them, in the thread that calls the driver.
 
 use rota_core::contract::{Checked, NodeId, Process, Status};
 use rota_multiring::feed::Announced;
@@ -23,25 +23,25 @@ use crate::engine::NodeEngine;
 use crate::node::StartError;
 use rota_net::sockets::Sockets;
 
-/// What a process of several rings shows of itself.
+/// The status of a process of several rings.
 #[derive(Clone, Debug)]
 pub struct RingsStatus {
     /// State and counters of each ring, by its rank.
     pub rings: Vec<(Rank, Status)>,
-    /// How far it has delivered; `None` in the middle of an instance.
+    /// The point up to which the process has delivered; `None` in the middle of an instance.
     pub point: Option<Point>,
-    /// Who needs what of each ring, as this node has learnt it.
+    /// The accounts of what is needed of each ring, as this node has learnt them.
     pub accounts: Vec<(Rank, Table)>,
-    /// The rings that what it has is waiting for, and up to which round.
+    /// The rings that the merge waits for, and up to which round.
     pub waits_for: Vec<Need>,
     /// Lines of its trace that could not be written.
     pub trace_lines_lost: u64,
 }
 
-/// Where an application goes on, and whose state it has.
+/// The place at which an application goes on, and the source of its state.
 type Sourced = (Resume, StateSource);
 
-/// All rings of a process, and what runs above them.
+/// All rings of a process, and the application above them.
 pub struct RingsDriver<A> {
     many: Many<Checked<NodeEngine>, LaneApp<A>>,
     hub: Rc<RefCell<MergedDelivery<A>>>,
@@ -61,8 +61,8 @@ impl<A: RingsApp> RingsDriver<A> {
         Self::begin(config, me, (subscribe, None), app)
     }
 
-    /// Opens the rings that node `me` is on. `app` has a state that it kept where it was told of a point ([`Self::want_point`]), here or in another
-    /// process: it gets what is behind that, of the same rings.
+    /// Opens the rings that node `me` is on. `app` has a state that it kept at a point ([`Self::want_point`]), here or
+    /// in another process: it gets the deliveries behind that point, of the same rings.
     ///
     /// # Errors
     /// [`RingsStartError`].
@@ -116,8 +116,8 @@ impl<A: RingsApp> RingsDriver<A> {
         Ok(Self { many, hub })
     }
 
-    /// Each ring does some of what it has to do, and hears of what others need of it; where none has anything to do then, this rests until something
-    /// happens, at most for so many nanoseconds.
+    /// Each ring does some of its work, and hears of what others need of it. If none has anything to do then, this
+    /// rests until something happens, at most for `max_wait_nanos`.
     ///
     /// # Errors
     /// [`DriverError`] of any ring.
@@ -130,7 +130,7 @@ impl<A: RingsApp> RingsDriver<A> {
         self.need()?;
         let has_delivered = self.hub.borrow_mut().take_delivered();
         for lane in self.many.lanes() {
-            // What comes of one ring may let something be submitted to another.
+            // The progress of one ring may let messages be submitted to another.
             if lane.app.is_freed() || has_delivered && lane.is_asleep() && !lane.app.may_sleep() {
                 lane.get_up();
             }
@@ -155,12 +155,13 @@ impl<A: RingsApp> RingsDriver<A> {
         let mut engines: Vec<_> = self.wanted().collect();
         hub.borrow_mut().learner.want_point(&mut engines);
         for lane in self.many.lanes() {
-            // What this needs of the rings is said behind their next turn.
+            // The needs that come of this are told to the rings behind their next turn.
             lane.get_up();
         }
     }
 
-    /// Has something ordered in a ring about what it may forget. Whether it will be: otherwise it has enough of that to do, or this node is not on it.
+    /// Has a command ordered in a ring about what that may forget. Says whether it will be: otherwise the ring has
+    /// enough of them to order, or this node is not on it.
     ///
     /// # Errors
     /// [`DriverError`].
@@ -189,7 +190,8 @@ impl<A: RingsApp> RingsDriver<A> {
         lanes.filter_map(|lane| lane.driver.engine_mut().get_mut().leveled())
     }
 
-    /// What is known of rings at the point of which the application is to be told; and whether the state that it began with is of these rings.
+    /// Looks at the rings for the point of which the application is to be told; and checks that the state that it began
+    /// with is of these rings.
     fn look_at_states(&mut self) {
         let hub = Rc::clone(&self.hub);
         if !hub.borrow().learner.looks_at_rings() {
@@ -204,7 +206,7 @@ impl<A: RingsApp> RingsDriver<A> {
         }
     }
 
-    /// Writes into the trace what is new.
+    /// Writes the news into the trace.
     fn note(&mut self) {
         let mut hub = self.hub.borrow_mut();
         let Some(trace) = &mut hub.trace else {
@@ -221,7 +223,7 @@ impl<A: RingsApp> RingsDriver<A> {
         trace.flush();
     }
 
-    /// What runs above the rings. Not to be kept over a turn.
+    /// The application above the rings. Not to be kept over a turn.
     pub fn app(&self) -> Ref<'_, A> {
         Ref::map(self.hub.borrow(), |hub| &hub.app)
     }
@@ -253,7 +255,7 @@ impl<A: RingsApp> RingsDriver<A> {
         }
     }
 
-    /// What the merge waits for is said to the rings.
+    /// Tells the rings what the merge waits for.
     fn need(&mut self) -> Result<(), DriverError> {
         let needs = self.hub.borrow_mut().learner.take_needs();
         for need in needs {
@@ -271,7 +273,8 @@ impl<A: RingsApp> RingsDriver<A> {
         Ok(())
     }
 
-    /// Where this process coordinates several rings that it merges, a value of one is decided while the others skip up to it.
+    /// Tells other rings of an announced value: where this process coordinates several rings that it merges, a value of
+    /// one is decided while the others skip up to it.
     fn announce(&mut self) -> Result<(), DriverError> {
         for at in 0..self.many.lanes().len() {
             let Some(lane) = self.many.lanes().get_mut(at) else {
@@ -334,7 +337,7 @@ fn subscribed(
     }
 }
 
-/// A state is of the same rings, founded alike.
+/// Checks that a state is of the same rings, founded alike.
 fn check_state(wanted: &[Constants], resume: &Resume) -> Result<(), RingsStartError> {
     let states = || resume.rings.iter().map(|state| state.of);
     let is_other = |of: &&Constants| states().all(|state| state != **of);
@@ -349,7 +352,7 @@ fn process(me: NodeId) -> Result<Process, StartError> {
     rota_net::new_process(me).map_err(StartError::System)
 }
 
-/// Where the configuration wants one.
+/// The trace, where the configuration wants one.
 fn trace(
     config: &RingsConfig,
     me: NodeId,

@@ -1,20 +1,20 @@
-//! What can be wrong with several rings.
+//! The errors of several rings.
 
 use std::fmt;
 
 use crate::config::{ConfigError, EngineName};
 use crate::node::StartError;
 
-/// What is wrong with a configuration of several rings.
+/// An error of a configuration of several rings.
 #[derive(Debug)]
 pub enum RingsError {
-    /// It is no TOML, or says what nobody knows.
+    /// Not TOML, an unknown setting or a value of the wrong kind.
     Syntax(Box<toml::de::Error>),
-    /// What all rings have in common.
+    /// An error in the settings that all rings have in common.
     Common(ConfigError),
-    /// What comes of it for one ring, by its id.
+    /// An error in the resulting configuration of one ring, by its id.
     Of(u16, ConfigError),
-    /// It has no ring, or more than there are ids.
+    /// There is no ring, or there are more than 1024.
     Count,
     /// An id is 0, or two rings have it.
     Id(u16),
@@ -72,7 +72,7 @@ impl std::error::Error for RingsError {}
 pub enum RingsStartError {
     /// The configuration is wrong.
     Config(RingsError),
-    /// It subscribes to a ring that it is not on, or to none.
+    /// The node subscribes to a ring that it is not on, or to none.
     Subscription(u16),
     /// The state that it begins with is of a ring that is founded otherwise.
     State(u16),

@@ -1,4 +1,4 @@
-//! What the rings of a process deliver, merged, and the application above that.
+//! The merged deliveries of the rings of a process, and the application above them.
 
 use rota_core::contract::Delivery;
 use rota_multiring::merge::Need;
@@ -7,7 +7,8 @@ use rota_multiring::{Constants, Point, Rank, RingsDelivery, RingsLearner};
 use super::app::RingsApp;
 use super::trace::RingsTrace;
 
-/// What of one ring may wait for others, in bytes; the ring's engine keeps what is behind that, and throttles nobody.
+/// The bytes of one ring, at most, that wait for other rings; the ring's engine keeps what is behind that, and
+/// throttles nobody.
 const WAITING_BYTES: usize = 8 << 20;
 
 /// Everything above the rings of a process.
@@ -16,7 +17,7 @@ pub(super) struct MergedDelivery<A> {
     pub(super) learner: RingsLearner,
     pub(super) app: A,
     pub(super) trace: Option<RingsTrace>,
-    /// Something was delivered since that was asked.
+    /// Something was delivered since the last question about that.
     has_delivered: bool,
 }
 
@@ -46,7 +47,7 @@ impl<A: RingsApp> MergedDelivery<A> {
         self.pump();
     }
 
-    /// The application is told something.
+    /// Hands a delivery to the application.
     pub(super) fn tell(&mut self, delivery: RingsDelivery) {
         match &delivery {
             RingsDelivery::Message(place, message) => {
@@ -90,12 +91,12 @@ impl<A: RingsApp> MergedDelivery<A> {
         }
     }
 
-    /// Whether something was delivered since this was asked last.
+    /// Whether something was delivered since the last call.
     pub(super) const fn take_delivered(&mut self) -> bool {
         std::mem::replace(&mut self.has_delivered, false)
     }
 
-    /// Writes into the trace how far this process has come, and that it leaves.
+    /// Writes into the trace the point that this process has come to, and that it leaves.
     pub(super) fn leave(&mut self) {
         let (point, rings) = (self.learner.point(), self.learner.rings());
         if let Some(trace) = &mut self.trace {
@@ -108,7 +109,7 @@ impl<A: RingsApp> MergedDelivery<A> {
         }
     }
 
-    /// How far it is, and what it waits for.
+    /// The point that the merge has come to, and the rings that it waits for.
     pub(super) fn describe(&self) -> (Option<Point>, Vec<Need>) {
         (self.learner.point(), self.learner.needs())
     }

@@ -1,4 +1,4 @@
-//! What runs above one ring of several, in their thread.
+//! The application above one ring of several, in the thread of all.
 
 use rota_core::contract::{Delivery, Process, Service, SubmitError, Time};
 use rota_multiring::Rank;
@@ -11,14 +11,14 @@ use super::hub::MergedDelivery;
 use super::trace::RingsTrace;
 use crate::driver::{App, Submitter};
 
-/// Above one ring: its deliveries go to the merge, and all else to what is above all rings.
+/// The application above one ring: deliveries go to the merge, and all else to the application above all rings.
 #[derive(Debug)]
 pub(super) struct LaneApp<A> {
     pub(super) rank: Rank,
-    /// Who this process is on the ring.
+    /// This node's process on the ring.
     process: Process,
     hub: Rc<RefCell<MergedDelivery<A>>>,
-    /// It had a delivery, perhaps, and there was no room.
+    /// A delivery may have met no room.
     blocked: Cell<bool>,
 }
 
@@ -36,7 +36,7 @@ impl<A: RingsApp> LaneApp<A> {
         }
     }
 
-    /// It had no room, and has some now.
+    /// Whether there was no room, and there is some now.
     pub(super) fn is_freed(&self) -> bool {
         self.blocked.get() && self.has_room()
     }
@@ -77,7 +77,7 @@ impl<A: RingsApp> App for LaneApp<A> {
         trace.flush();
     }
 
-    /// Whoever runs all rings says when to end.
+    /// The caller that runs all rings says when to end.
     fn stop(&self) -> bool {
         false
     }
@@ -99,7 +99,7 @@ impl<A: RingsApp> App for LaneApp<A> {
     }
 }
 
-/// Writes into the trace what a ring accepts.
+/// Writes the messages that a ring accepts into the trace.
 struct Traced<'a> {
     submitter: &'a mut dyn Submitter,
     trace: &'a mut RingsTrace,

@@ -25,7 +25,7 @@ use crate::node::inbox::Inbox;
 use crate::node::outbox::{Delivered, Filling, Outbox};
 use rota_net::ask_for_short_slices;
 
-/// One of the rings, for those who submit to it.
+/// One of the rings, for threads that submit to it.
 #[derive(Clone, Debug)]
 struct Way {
     rank: Rank,
@@ -58,7 +58,7 @@ pub struct RingsPublisher {
     ways: Vec<Way>,
 }
 
-/// Asks a node how it is, from any thread.
+/// Asks a node for its status, from any thread.
 #[derive(Clone, Debug)]
 pub struct RingsWatch {
     ways: Vec<Way>,
@@ -106,8 +106,8 @@ impl RingsNode {
         Self::start_with(config, me, None)
     }
 
-    /// Starts node `me`, which delivers the messages of these rings. Of the others that it is on it is a part, and delivers nothing: of all of them
-    /// where it subscribes to none, as an acceptor without an application.
+    /// Starts node `me`, which delivers the messages of these rings. Of the other rings that it is on it is a member,
+    /// and delivers nothing: so for all of them where it subscribes to none, as an acceptor without an application.
     ///
     /// # Errors
     /// [`RingsStartError`].
@@ -122,8 +122,9 @@ impl RingsNode {
         })
     }
 
-    /// Starts node `me`, whose application has a state that was kept at a point ([`Self::want_point`]), here or in another process. It delivers
-    /// what is behind that, of the rings that were delivered there. Its trace says where it begins, and whose state that is.
+    /// Starts node `me`, whose application has a state that was kept at a point ([`Self::want_point`]), here or in
+    /// another process. It delivers what is behind that, of the rings that were delivered there. Its trace names the
+    /// point at which it begins, and the source of the state.
     ///
     /// # Errors
     /// [`RingsStartError`].
@@ -164,7 +165,7 @@ impl RingsNode {
         };
         let (started, starts) = mpsc::channel();
         let config = config.clone();
-        // What runs above the rings stays in their thread, so that is where all of it begins.
+        // The application above the rings stays in their thread, so all of it begins there.
         let begin = move || {
             let driver = match open(&config, app) {
                 Ok(driver) => driver,
@@ -236,7 +237,7 @@ impl RingsNode {
         self.ways.iter().for_each(|way| way.inbox.wake());
     }
 
-    /// Has something ordered about what a ring may forget, soon.
+    /// Has a command about what a ring may forget ordered soon.
     ///
     /// # Errors
     /// [`SubmitError`]; `Full` while much waits already, `Unsupported` where this node is not on that ring, and where a number in it is too large.
@@ -252,7 +253,7 @@ impl RingsNode {
         self.watch().status()
     }
 
-    /// Something to ask for that with, from any thread.
+    /// A handle to ask for the status with, from any thread.
     pub fn watch(&self) -> RingsWatch {
         RingsWatch {
             ways: self.ways.clone(),
@@ -291,7 +292,7 @@ impl Drop for RingsNode {
     }
 }
 
-/// Above the rings, in their thread.
+/// The application above the rings, in their thread.
 #[derive(Debug)]
 struct NodeApp {
     /// The rings, and whether each did not take the oldest message.

@@ -1,7 +1,8 @@
-//! What a process of several rings sees, as JSON Lines, for `rota check`.
+//! The trace of a process of several rings, as JSON Lines, for `rota check`.
 //!
-//! A trace must not lie when the process is killed: that a message was accepted reaches the kernel before the message reaches the wire. What was
-//! delivered may be missing at the end of a life that was killed, as if it had not been.
+//! A trace must not lie when the process is killed: the line about an accepted message reaches the kernel before the
+//! message reaches the wire. Lines about deliveries may be missing at the end of a life that was killed, as if there
+//! had been none.
 
 use rota_core::contract::{Message, MessageId, Process, Time};
 use rota_multiring::{Constants, Place, Point, Rank, Resume, ResumeRing};
@@ -12,12 +13,12 @@ use std::path::Path;
 
 use crate::trace::{TraceFile, hash, put_line};
 
-/// Whose state an application begins with.
+/// The source of the state that an application begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StateSource {
-    /// Its own, of before.
+    /// An earlier state of its own.
     Own,
-    /// That of another process.
+    /// The state of another process.
     Peer,
 }
 
@@ -29,7 +30,7 @@ pub(super) struct RingsTrace {
     /// Processes that deliver the same rings are replicas of one partition.
     part: String,
     lines: String,
-    /// By ring, as soon as that is known.
+    /// The foundation of each ring, as soon as that is known.
     founded: BTreeMap<Rank, u64>,
     /// Delivered, and not written: the foundation of the ring was not known.
     untold: Vec<(Time, Place, MessageId, u64)>,
@@ -90,7 +91,7 @@ impl RingsTrace {
         self.file.lost()
     }
 
-    /// Which foundation a ring belongs to.
+    /// The foundation that a ring belongs to.
     pub(super) fn on_founded(&mut self, of: &Constants, founded: u64) {
         if self.founded.insert(of.rank, founded) == Some(founded) {
             return;
@@ -124,7 +125,7 @@ impl RingsTrace {
             .push((rota_net::monotonic(), place, message.id, hash));
     }
 
-    /// How far it is.
+    /// The point that this process has come to.
     pub(super) fn on_point(&mut self, point: Point, of: &Constants) {
         let (rank, next, part) = (of.rank, point.next_of(of), self.part.clone());
         self.line(
@@ -134,7 +135,7 @@ impl RingsTrace {
         );
     }
 
-    /// It leaves of its own will.
+    /// The process leaves of its own will.
     pub(super) fn on_leave(&mut self) {
         self.line(rota_net::monotonic(), "leave", format_args!(""));
         self.flush();

@@ -1,8 +1,8 @@
 //! The file of a trace, and its end where that takes no more.
 //!
 //! A node does not stop for its trace. But a trace with a hole would say that things happened which did not: so once
-//! something could not be written, nothing more is, though there may be room again. What is there is the beginning of
-//! what this process did, as if it had been killed then.
+//! something could not be written, nothing more is, though there may be room again. The file then holds the beginning
+//! of what this process did, as if it had been killed then.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -25,7 +25,8 @@ struct Shared {
 }
 
 impl TraceFile {
-    /// Opens it to append to it. An earlier life may have been killed within a line: ours starts on one of its own.
+    /// Opens the file to append to it. An earlier life may have been killed within a line: this one starts on a line of
+    /// its own.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let mut options = File::options();
         let mut file = options.create(true).append(true).read(true).open(path)?;
@@ -62,7 +63,7 @@ impl TraceFile {
         self.shared.lost.load(Ordering::Relaxed)
     }
 
-    /// How many of these bytes are written.
+    /// Writes these bytes; says how many of them were written.
     fn put(&self, bytes: &[u8]) -> usize {
         let Shared {
             file,

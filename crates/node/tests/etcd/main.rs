@@ -122,7 +122,7 @@ fn an_etcd_that_lacks_the_configuration_before_stores_nothing() {
     }
 }
 
-/// Who has lost everything asks for the first one, and the oldest keys may be deleted.
+/// A node that has lost everything asks for the first one, and the oldest keys may be deleted.
 #[test]
 fn as_long_as_there_is_any_configuration_nobody_stores_a_first_one() {
     let server = running();
@@ -347,7 +347,7 @@ fn a_file_that_is_none_is_said_before_anybody_is_asked() {
 struct Nodes {
     config: NodeConfig,
     nodes: Vec<Node>,
-    /// What each has delivered in its present life.
+    /// The deliveries of each node in its present life.
     delivered: [Vec<(MessageId, Seq)>; 3],
 }
 
@@ -411,7 +411,7 @@ impl Nodes {
         self.delivered.iter().all(|order| order.len() == count)
     }
 
-    /// What the nodes say for this counter.
+    /// The values of this counter at the nodes.
     fn counters(&self, name: &str) -> Vec<u64> {
         let statuses = self.nodes.iter().map(|node| node.status().unwrap());
         statuses
@@ -420,7 +420,8 @@ impl Nodes {
     }
 }
 
-/// What is stored outlives a cluster that has forgotten everything: nothing is ordered until somebody deletes it.
+/// The stored configurations outlive a cluster that has forgotten everything: nothing is ordered until an operator
+/// deletes them.
 #[test]
 fn a_cluster_that_lost_all_stores_is_founded_anew_when_the_keys_are_deleted() {
     let server = running();
@@ -471,8 +472,8 @@ fn a_cluster_on_disk_is_founded_anew_when_the_logs_and_the_keys_are_deleted() {
     assert!(nodes.all_have(3, PATIENCE));
 }
 
-/// Nobody goes on by a configuration that another may have been chosen for. When the key that all miss is there the order
-/// goes on where it was.
+/// Nobody goes on by a configuration that another may have been chosen for. Once the key that all miss is there, the
+/// order goes on where it was.
 #[test]
 fn an_etcd_that_lost_its_data_is_told_where_the_cluster_is() {
     let (server, state) = (running(), tempfile::tempdir().unwrap());

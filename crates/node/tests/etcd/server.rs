@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// What it says when it serves clients, without TLS and with it; since etcd 3.5 the latter two.
+/// The lines of a server that serves clients, without TLS and with it; since etcd 3.5 the latter two.
 const READY: [&str; 4] = [
     "serving insecure client requests",
     "serving client requests on",
@@ -20,9 +20,9 @@ const READY: [&str; 4] = [
 pub struct Server {
     address: IpAddr,
     ports: (u16, u16),
-    /// What all members call each other: `NAME=URL`, by commas.
+    /// The names and addresses of all members for each other: `NAME=URL`, by commas.
     members: String,
-    /// What clients are to use; how to serve `https` the command has to say.
+    /// The scheme for clients; how to serve `https` the command has to say.
     pub scheme: &'static str,
     directory: TempDir,
     /// Its process, while it runs.
@@ -56,7 +56,7 @@ impl Server {
         ports.iter().map(one).collect()
     }
 
-    /// What clients call it.
+    /// The address for clients.
     pub fn url(&self) -> String {
         let scheme = self.scheme;
         format!("{scheme}://{}:{}", self.address, self.ports.0)
@@ -110,7 +110,7 @@ impl Server {
     }
 }
 
-/// What it says, for as long as anybody listens; what comes later is read and dropped.
+/// The lines of the server, for as long as a test reads them; later ones are read and dropped.
 fn lines_of(child: &mut Child) -> Receiver<String> {
     let stderr = child.stderr.take().expect("a pipe");
     let (sender, lines) = channel();

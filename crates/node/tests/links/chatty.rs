@@ -1,4 +1,4 @@
-//! An engine that says over links what it is told to, as far as they take it, and remembers all it hears.
+//! An engine that sends over links what the test wants, as far as they take it, and remembers all it hears.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,7 +8,7 @@ use rota_core::contract::{
     Process, Service, Session, Status, SubmitError, Time, TimerReason,
 };
 
-/// What came over links.
+/// An event of the links.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Heard {
     Up(Process, Session),
@@ -30,7 +30,7 @@ type Wanted = (Channel, Bytes, Option<PersistId>);
 #[derive(Debug, Default)]
 pub struct Chatty {
     pub heard: Vec<Heard>,
-    /// How often there was room again.
+    /// The number of times that there was room again.
     pub rooms: usize,
     /// The least that room has ever grown by.
     pub least_growth: Option<usize>,
@@ -84,7 +84,7 @@ impl Chatty {
         });
     }
 
-    /// What no link has taken yet.
+    /// The number of messages that no link has taken yet.
     pub fn held_back(&self, to: NodeId) -> usize {
         self.wanted.get(&to).map_or(0, VecDeque::len)
     }
@@ -93,17 +93,17 @@ impl Chatty {
         self.links.get(&with).map(|link| link.session)
     }
 
-    /// Which process is at the other end now.
+    /// The process at the other end now.
     pub fn peer(&self, node: NodeId) -> Option<Process> {
         self.links.get(&node).map(|link| link.peer)
     }
 
-    /// How many links are up.
+    /// The number of links that are up.
     pub fn links(&self) -> usize {
         self.links.len()
     }
 
-    /// What has become durable.
+    /// The requests that have become durable.
     pub fn durable(&self) -> impl Iterator<Item = PersistId> {
         self.heard.iter().filter_map(|heard| match heard {
             Heard::Durable(id) => Some(*id),

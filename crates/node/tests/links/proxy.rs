@@ -1,4 +1,4 @@
-//! Somebody on the path between two nodes, who sees and changes what passes. It works when it is pumped, in the
+//! A host on the path between two nodes, which sees and changes the bytes that pass. It works when it is pumped, in the
 //! thread of the test.
 
 use std::io::{ErrorKind, Read, Write};
@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 
 use rota_node::NodeConfig;
 
-/// What becomes of the bytes from the dialer to the acceptor.
+/// The fate of the bytes from the dialer to the acceptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     Pass,

@@ -53,7 +53,7 @@ pub fn sealed(config: &NodeConfig, key_file: &Path) -> NodeConfig {
     }
 }
 
-/// Where the files of a test are.
+/// The directory with the files of a test.
 pub struct World(TempDir);
 
 impl World {

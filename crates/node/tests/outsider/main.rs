@@ -1,8 +1,9 @@
-//! Somebody in the same network who has no key: everything that can be sent without one, at a high rate, and all of it together. Nobody
-//! leaves the ring, deliveries do not wait, and nothing is left behind.
+//! A host in the same network that has no key: everything that can be sent without one, at a high rate, and all of it
+//! together. Nobody leaves the ring, deliveries do not wait, and nothing is left behind.
 //!
-//! How long and how much is set by hand (`ROTA_OUTSIDER_SECONDS=600 ROTA_OUTSIDER_RATE=50000`); then how long deliveries take is judged,
-//! too (one kind of packets by itself: `ROTA_OUTSIDER_TRICK=again`): the same number of packets to a port of which nobody takes care is what it is compared with.
+//! The duration and the rate are set by hand (`ROTA_OUTSIDER_SECONDS=600 ROTA_OUTSIDER_RATE=50000`); then the times of
+//! deliveries are judged, too (one kind of packets by itself: `ROTA_OUTSIDER_TRICK=again`): they are compared with
+//! those under the same number of packets to a port of which nobody takes care.
 
 #[cfg(debug_assertions)]
 mod broken;
@@ -23,9 +24,9 @@ use tempfile::TempDir;
 use tricks::{Outsider, Trick};
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long deliveries may take under attack, beside without.
+/// The number of times as long that deliveries may take under attack.
 const TIMES: u32 = 3;
-/// What this machine's scheduler does to any of them.
+/// The time that this machine's scheduler may add to any of them.
 const NOISE: Duration = Duration::from_millis(2);
 /// Messages of each node, one in each so long.
 const EVERY: Duration = Duration::from_millis(5);
@@ -74,10 +75,10 @@ fn three(engine: EngineName, transport: Transport, port: u16) -> (TempDir, NodeC
     (dir, config, nodes)
 }
 
-/// What has come of deliveries.
+/// The deliveries so far.
 #[derive(Default)]
 struct Seen {
-    /// How long each took, in nanoseconds.
+    /// The time that each took, in nanoseconds.
     took: Vec<u64>,
     /// Anything but messages.
     other: Vec<String>,
@@ -164,7 +165,7 @@ fn counted(nodes: &[Node], name: &str) -> u64 {
     nodes.iter().map(of).sum()
 }
 
-/// What the process has in memory, and how many descriptors.
+/// The bytes that the process has in memory, and the number of its descriptors.
 fn held() -> (usize, usize) {
     let status = std::fs::read_to_string("/proc/self/status").expect("it is readable");
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,4 +1,4 @@
-//! What somebody without a key can send in the same network: packets of any source, with anything in them.
+//! The packets that a host without a key can send in the same network: of any source, with anything in them.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -46,15 +46,15 @@ pub enum Trick {
     Noise,
     /// The same, as if a node had sent it.
     NoiseOfNode,
-    /// What a node has sent, once more.
+    /// Datagrams that a node has sent, once more.
     Again,
     /// The same, to another port.
     Elsewhere,
     /// The same, with a bit changed, or without its end.
     Damaged,
-    /// That nobody listens, or a network or host is not there.
+    /// The word that no process listens, or a network or host is not there.
     Unreachable,
-    /// That packets are too large.
+    /// The word that packets are too large.
     TooLarge,
     /// Other messages that networks send to hosts.
     OtherIcmp,
@@ -81,14 +81,14 @@ impl Trick {
     }
 }
 
-/// Who sends them.
+/// The sender of the tricks.
 pub struct Outsider {
     raw: Socket,
     /// Hears what nodes send to each other.
     sniffer: Socket,
     heard: VecDeque<Heard>,
     ports: Vec<u16>,
-    /// Where datagrams go: addresses of nodes, and the group.
+    /// The targets of datagrams: addresses of nodes, and the group.
     targets: Vec<SocketAddrV4>,
     random: Random,
 }
@@ -285,7 +285,8 @@ impl Outsider {
                 segment.extend(self.random.bytes(4));
                 ip(TCP, host, host, &segment)
             }
-            // Whoever can read what goes from one node to another is believed (`docs/operations/security.md`); all can what goes to a group.
+            // A host that can read what goes from one node to another is believed (`docs/operations/security.md`); any
+            // host can read what goes to a group.
             1 if let Some(heard) = self.sent_to_group() => {
                 let datagram = udp(heard.from, heard.to.port(), &heard.payload);
                 ip(UDP, host, *heard.to.ip(), &datagram)

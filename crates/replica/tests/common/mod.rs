@@ -1,4 +1,4 @@
-//! What tests of replicas have in common.
+//! Helpers that all tests of replicas share.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;

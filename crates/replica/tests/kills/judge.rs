@@ -1,4 +1,4 @@
-//! What has to hold of all answers, and of what replicas have in the end.
+//! The rules for all answers, and for the lines that replicas have in the end.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

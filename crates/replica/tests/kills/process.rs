@@ -1,4 +1,4 @@
-//! A process, what it is told, and what it answers.
+//! A process, the lines it is told, and the lines it answers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! How often rare cases have to happen, so that a campaign without a violation says something about them.
+//! The least counts of rare cases with which a campaign without a violation says something about them.
 
 use super::{EngineName, Report};
 use crate::plan::{Plan, Profile};
@@ -10,7 +10,7 @@ const SMALLEST: u64 = 1_000_000;
 /// Token rounds for which the floors are named.
 const ROUNDS: u64 = 100_000_000;
 
-/// What has to happen at least so often in that many rounds.
+/// The least counts of rare cases in that many rounds.
 const FLOORS: [(&str, u64); 5] = [
     ("transitional_safe_deliveries", 100_000),
     ("post_hole", 10_000),
@@ -19,13 +19,13 @@ const FLOORS: [(&str, u64); 5] = [
     ("obligations_kept", 1_000),
 ];
 
-/// The same for each cell of the table of events and states that can be reached.
+/// The least count, in as many rounds, of each cell of the table of events and states that can be reached.
 const CELL: u64 = 100;
 
-/// The same of engines with views, for which it is views that count: each by each of its members.
+/// Campaigns of fewer views, each counted by each of its members, may miss rare cases of engines with views by chance.
 const SMALLEST_VIEWS: u64 = 10_000;
 
-/// What has to happen at least so often in that many.
+/// The least counts of rare cases in that many views.
 const OF_VIEWS: [(&str, u64); 9] = [
     ("views_forced_packets", 10_000),
     ("views_tentative", 100),
@@ -38,7 +38,7 @@ const OF_VIEWS: [(&str, u64); 9] = [
     ("stalls", 100),
 ];
 
-/// What U-Ring Paxos counts.
+/// The counters of U-Ring Paxos.
 const OF_URING: [&str; 6] = [
     "uring_candidacies",
     "uring_configurations",
@@ -48,7 +48,7 @@ const OF_URING: [&str; 6] = [
     "uring_votes_fetched",
 ];
 
-/// What Ring Paxos counts. No value is late there: the coordinator takes those that are next.
+/// The counters of Ring Paxos. No value is late there: the coordinator takes those that are next.
 const OF_RING_PAXOS: [&str; 7] = [
     "uring_candidacies",
     "uring_configurations",
@@ -62,7 +62,7 @@ const OF_RING_PAXOS: [&str; 7] = [
 /// Campaigns of fewer seeds of engines that vote may miss rare cases by chance.
 const SMALLEST_VOTES: u64 = 300;
 
-/// What has to happen at least so often in that many.
+/// The least counts of rare cases in that many seeds.
 const OF_VOTES: [(&str, u64); 31] = [
     ("crashes", 1_000),
     ("devices_broken_for_good", 2),
@@ -97,7 +97,7 @@ const OF_VOTES: [(&str, u64); 31] = [
     ("with_slow_links", 10),
 ];
 
-/// What has to be in so many plans at least of so many of rings and of engines with views.
+/// Seeds of rings and of engines with views for which the next list has the least numbers of plans with each trait.
 const SMALLEST_APART: u64 = 300;
 const OF_APART: [(&str, u64); 9] = [
     ("ill_deaf", 2),
@@ -111,10 +111,11 @@ const OF_APART: [(&str, u64); 9] = [
     ("with_different_settings", 30),
 ];
 
-/// Where engines with views have clients, it is how often daemons tell each other of their groups that counts.
+/// Exchanges of daemons about their groups, which count where engines with views have clients: fewer may miss rare
+/// cases.
 const SMALLEST_EXCHANGES: u64 = 10_000;
 
-/// What has to happen at least so often in that many.
+/// The least counts of rare cases in that many exchanges.
 const OF_EXCHANGES: [(&str, u64); 9] = [
     ("clients_excluded", 1_000),
     ("clients_included", 500),
@@ -127,7 +128,7 @@ const OF_EXCHANGES: [(&str, u64); 9] = [
     ("groups_interrupted", 200),
 ];
 
-/// What is counted by the engines of a plan.
+/// The counters of the engines of a plan that count as coverage.
 pub(super) const fn counters(plan: &Plan) -> &'static [&'static str] {
     match &plan.uring {
         Some(uring) if uring.multicast => return &OF_RING_PAXOS,
@@ -169,7 +170,7 @@ fn views(report: &Report) -> u64 {
     report.coverage.get("views_installed").copied().unwrap_or(0)
 }
 
-/// How many seeds there were of an engine that votes.
+/// The number of seeds of an engine that votes.
 fn votes(report: &Report) -> u64 {
     let engine = report.engine.parse::<EngineName>();
     let has_votes = engine.is_ok_and(EngineName::has_votes);
@@ -181,7 +182,7 @@ fn exchanges(report: &Report) -> u64 {
     exchanges.copied().unwrap_or(0)
 }
 
-/// What happened less often than these floors of every `smallest` things, of which there were `all`.
+/// The cases that happened less often than their floors: these are for `smallest` things, and there were `all` of them.
 fn below(report: &Report, floors: &[(&str, u64)], (all, smallest): (u64, u64)) -> Vec<String> {
     if all < smallest {
         return Vec::new();
@@ -220,8 +221,8 @@ fn missed_apart(report: &Report) -> Vec<String> {
     missed
 }
 
-/// What happened too rarely, with how often it did and should have. Of a campaign with all faults only:
-/// others leave out what it takes.
+/// The cases that happened too rarely, each with its count and its floor. Only campaigns with all faults have floors:
+/// others leave out faults that the cases take.
 pub(super) fn missed(report: &Report, profile: Profile) -> Vec<String> {
     let (rounds, views) = (report.token_rounds, views(report));
     if profile == Profile::All && votes(report) > 0 {

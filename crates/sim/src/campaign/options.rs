@@ -1,4 +1,4 @@
-//! What a campaign is asked to do.
+//! The options of a campaign.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::plan::{GroupsPlan, Plan, PrimaryLayer, Profile};
 use crate::ring::ABILITIES;
 use rota_core::EngineName;
 
-/// Which seeds have the layer that says which configurations are primary.
+/// The choice of seeds with the layer that says which configurations are primary.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum PrimaryChoice {
     /// Those whose plans say so.
@@ -62,7 +62,7 @@ impl FromStr for PrimaryChoice {
     }
 }
 
-/// Which seeds have clients and groups.
+/// The choice of seeds with clients and groups.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum GroupsChoice {
     /// Those whose plans say so.
@@ -106,7 +106,7 @@ impl FromStr for GroupsChoice {
     }
 }
 
-/// What is taken away from a drawn plan, to make a failure smaller.
+/// Cuts of a drawn plan, to make a failure smaller.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Cuts {
     /// Only these of the timed faults, by their places in the drawn list; `None` keeps all.
@@ -118,7 +118,7 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    /// What is left of a plan.
+    /// Cuts a plan down to the part that is left.
     pub fn apply(&self, plan: &mut Plan) {
         if let Some(keep) = &self.keep {
             let mut place = 0..;
@@ -162,29 +162,29 @@ impl fmt::Display for Cuts {
 /// A campaign.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which engine.
+    /// The engine.
     pub engine: EngineName,
-    /// Which seeds.
+    /// The seeds.
     pub seeds: Range<u64>,
-    /// Which faults.
+    /// The faults.
     pub faults: Profile,
-    /// Which seeds have the layer that says which configurations are primary.
+    /// The seeds with the layer that says which configurations are primary.
     pub primary: PrimaryChoice,
-    /// Which seeds have clients and groups.
+    /// The seeds with clients and groups.
     pub groups: GroupsChoice,
     /// A protocol bug to put in.
     pub mutant: Option<String>,
     /// Stop at the first seed that fails.
     pub first: bool,
-    /// Where trace files go: a directory for each seed.
+    /// The directory of trace files, with one directory in it for each seed.
     pub trace: Option<PathBuf>,
     /// Threads.
     pub jobs: usize,
-    /// What is taken away from each plan.
+    /// The cuts of each plan.
     pub cuts: Cuts,
 }
 
-/// Why a campaign cannot run.
+/// The reason why a campaign cannot run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UsageError(pub String);
 
@@ -220,7 +220,7 @@ impl Options {
     /// Whether this build can do what is asked.
     ///
     /// # Errors
-    /// What it cannot do, and what to try.
+    /// The part of the request that this build cannot do, and what to try.
     pub fn check(&self) -> Result<(), UsageError> {
         if self.seeds.is_empty() {
             return Err(UsageError(
@@ -286,7 +286,7 @@ impl Options {
             .find(|mutant| mutant.to_string() == name)
     }
 
-    /// The plan of a seed, or what is left of it.
+    /// The plan of a seed, after the cuts.
     pub fn plan(&self, seed: u64) -> Plan {
         let mut plan = Plan::random(seed, protocol(self.engine), self.faults, ABILITIES);
         if self.engine.has_views() {

@@ -1,4 +1,4 @@
-//! What a campaign comes to, for people and programs.
+//! The results of a campaign, for people and programs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,11 +13,11 @@ use crate::world::Outcome;
 /// A property that did not hold.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Violation {
-    /// Which property.
+    /// The property.
     pub property: String,
-    /// Of which seed.
+    /// The seed.
     pub seed: u64,
-    /// What was seen.
+    /// The details of the finding.
     pub detail: String,
     /// The command that shows it again, with as few faults as were found to do.
     pub replay: String,
@@ -28,11 +28,11 @@ pub struct Violation {
 /// The totals of a campaign.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Which engine.
+    /// The engine.
     pub engine: &'static str,
-    /// Which faults.
+    /// The profile of faults.
     pub faults: &'static str,
-    /// How many seeds.
+    /// The number of seeds.
     pub seeds: u64,
     /// The worlds' own time.
     pub virtual_seconds: f64,
@@ -46,15 +46,15 @@ pub struct Report {
     pub deliveries: u64,
     /// The same for the same seeds, always; hexadecimal.
     pub trace_hash: String,
-    /// What did not hold.
+    /// The properties that did not hold.
     pub violations: Vec<Violation>,
-    /// What was to happen and never did, or too rarely for so long a campaign.
+    /// The events that were to happen and never did, or too rarely for so long a campaign.
     pub vacuous: Vec<String>,
-    /// How often what was to happen did.
+    /// The counts of the events that were to happen.
     pub coverage: Coverage,
-    /// How often what came to a process in which state of its membership: `state: event`.
+    /// The counts of events by the state of membership of the process that each came to: `state: event`.
     pub cells: BTreeMap<String, u64>,
-    /// How long it took.
+    /// The time that the campaign took, in seconds.
     pub seconds: f64,
     #[serde(skip)]
     hash: TraceHash,
@@ -118,7 +118,7 @@ impl Report {
         self.violations.is_empty() && (self.vacuous.is_empty() || !floors::is_long(self))
     }
 
-    /// All seeds have been added.
+    /// Judges the coverage, when all seeds have been added.
     pub(super) fn judge(&mut self, options: &Options) {
         let never = self.coverage.iter().filter(|(_, count)| **count == 0);
         self.vacuous = never.map(|(&what, _)| what.to_owned()).collect();

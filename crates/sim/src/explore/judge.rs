@@ -1,4 +1,4 @@
-//! What has to hold in each state, and how a state and a step are shown.
+//! The conditions that hold in each state, and the words for a state and a step.
 
 use std::fmt;
 
@@ -51,7 +51,7 @@ impl State {
         }
     }
 
-    /// What a step is, for people.
+    /// The words for a step.
     pub fn describe(&self, step: Move) -> String {
         let flight = |at: usize| {
             let Flight {

@@ -1,8 +1,8 @@
-//! All schedules of a few real engines, up to a depth: which datagram arrives next, which timer fires,
-//! what is lost and who dies.
+//! All schedules of a few real engines, up to a depth: the datagram that arrives next, the timer that fires, losses and
+//! deaths.
 //!
-//! A state is the engines, what is on its way between them, their disks and what their applications
-//! have seen. From each state every step that may happen is made:
+//! A state is the engines, the datagrams on their way between them, their disks and the events that their applications
+//! have seen. From each state the search makes every step that may happen:
 //!
 //! * a datagram **arrives**. Each link has two lanes, for data and for tokens with all else; within a
 //!   lane nothing overtakes, unless [`Options::reorder`] is set;
@@ -11,13 +11,13 @@
 //!   of the others stand still. So any node may be any amount of time ahead of the others. When
 //!   something else could happen as well the timer is *early*, and [`Options::early`] of them may be;
 //! * a datagram is **lost**, [`Options::losses`] in all;
-//! * a node **dies**, [`Options::crashes`] in all, and at any later time starts again. What was on its
-//!   way to it, and what it had not been told to be durable, is lost.
+//! * a node **dies**, [`Options::crashes`] in all, and at any later time starts again. Datagrams on their way to it,
+//!   and records that it had not been told to be durable, are lost.
 //!
-//! All that a process does at one input, its outputs and its deliveries, is one step. States are told
-//! apart by a hash of 64 bits: of each engine's fingerprint, in which times count from now, of what is on
-//! its way, and of all that each application has seen, as what is right to deliver depends on it.
-//! Nothing else is merged, so a state that is passed by has the future of one that was looked at.
+//! All that a process does at one input, its outputs and its deliveries, is one step. States are told apart by a hash
+//! of 64 bits: of each engine's fingerprint, in which times count from now, of the datagrams on their way, and of all
+//! that each application has seen, as the right deliveries depend on it. Nothing else is merged, so a state that is
+//! passed by has the future of one that was looked at.
 //!
 //! Checked in each state: the online properties of `rota-check`, at most one token of each ring that
 //! would be taken, one membership for each ring. And from a share of the states on, that all come
@@ -39,14 +39,14 @@ pub use start::Start;
 
 use rota_ring::Protocol;
 
-/// What to search.
+/// The options of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Which ring.
+    /// The ring.
     pub protocol: Protocol,
     /// Nodes.
     pub nodes: usize,
-    /// Where from.
+    /// The state that the search starts from.
     pub start: Start,
     /// Steps in a row, at most.
     pub depth: u32,
@@ -82,7 +82,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What is wrong with them.
+    /// Checks that a search with these options is possible.
     ///
     /// # Errors
     /// A line for people.

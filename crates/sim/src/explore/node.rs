@@ -10,13 +10,13 @@ use rota_core::contract::{
 use rota_ring::RingConfig;
 use rota_ring::RingEngine;
 
-/// What one application submits in one life, at most.
+/// The most messages that one application submits in one life.
 pub(super) const MESSAGES: usize = 4;
 
-/// Where a clock stands first: past times do not fall below 0.
+/// The first time on a clock: past times do not fall below 0.
 const EPOCH: u64 = 1 << 20;
 
-/// What is on a disk: log, position, contents.
+/// The records on a disk: log, position, contents.
 type Records = Vec<(LogId, u64, Bytes)>;
 
 /// A machine and the process on it.
@@ -25,11 +25,11 @@ pub(super) struct Node {
     pub node: NodeId,
     /// `None` while it is down.
     pub engine: Option<RingEngine>,
-    /// What its clock shows: it goes on when one of its timers fires, and by itself only.
+    /// The time on its clock, which goes on only when one of its own timers fires.
     pub clock: u64,
     pub lives: u32,
     pub disk: Records,
-    /// What it has asked to be written, in order.
+    /// The records that it has asked to be written, in order.
     pub pending: Vec<(PersistId, Vec<LogRecord>)>,
     /// Sends that wait for that.
     pub waiting: Vec<(PersistId, Output)>,
@@ -37,11 +37,11 @@ pub(super) struct Node {
     pub conf: Option<ConfigurationKind>,
     /// Its application's messages by counter, from 1: service and hash.
     pub sent: Vec<(Service, u64)>,
-    /// How many of them it has got back.
+    /// The number of those messages that it has got back.
     pub returned: usize,
-    /// All that the node has seen, over its lives, as a hash: what is right to deliver depends on it.
+    /// All that the node has seen, over its lives, as a hash: the right deliveries depend on it.
     pub history: u64,
-    /// Of everything here, but the clock.
+    /// The hash of everything here, but the clock.
     pub hash: u64,
 }
 
@@ -75,7 +75,7 @@ impl Node {
         Time(self.clock)
     }
 
-    /// How far its clock has to go for its next timer.
+    /// The time that its clock has to go for its next timer.
     pub fn next_timer(&self) -> Option<u64> {
         let (at, _) = self.engine.as_ref()?.next_timer()?;
         Some(at.since(self.now()))

@@ -1,15 +1,15 @@
-//! What a search comes to.
+//! The results of a search.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// What a search comes to.
+/// The results of a search.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// Nodes.
     pub nodes: usize,
-    /// Where from.
+    /// The name of the start.
     pub start: String,
     /// Steps in a row, at most.
     pub depth: u32,
@@ -31,22 +31,22 @@ pub struct Report {
     pub complete: bool,
     /// States in which all nodes were operational on one ring.
     pub together: u64,
-    /// States from which it was looked whether all come together.
+    /// States from which the search went on, to see whether all nodes come together.
     pub settled: u64,
     /// Most datagrams on their way at once.
     pub flights: usize,
-    /// How long it took.
+    /// The time that the search took, in seconds.
     pub seconds: f64,
-    /// What must not be and was.
+    /// The violation that was found, if one was.
     pub violation: Option<Violation>,
 }
 
-/// What must not be and was.
+/// A violation of a property.
 #[derive(Clone, Debug, Serialize)]
 pub struct Violation {
-    /// Which property does not hold.
+    /// The property that does not hold.
     pub property: String,
-    /// What was seen.
+    /// The details of the finding.
     pub detail: String,
     /// The steps to it.
     pub path: Vec<String>,

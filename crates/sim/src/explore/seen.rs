@@ -1,4 +1,4 @@
-//! What applications see, and the checker of it.
+//! The events that applications see, and their checker.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! From any state on, without further faults: everybody comes together, and has everything.
+//! The end of a schedule without further faults: everybody comes together, and has everything.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! Where a search starts.
+//! The start of a search.
 
 use std::fmt;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use rota_ring::{Protocol, RingConfig};
 use super::settle;
 use super::state::{Left, Rules, State};
 
-/// Where a search starts.
+/// The start of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Start {
     /// Rings of one, each with a message of its own, that are about to hear of each other.

@@ -29,7 +29,7 @@ pub(super) struct Flight {
     hash: u64,
     /// It is a packet of messages.
     pub data: bool,
-    /// What it is, if it is a token.
+    /// The token, if it is one.
     pub token: Option<Rc<Token>>,
 }
 
@@ -58,7 +58,7 @@ pub(super) enum Move {
     Restart(usize),
 }
 
-/// What is the same in all states.
+/// The rules of a search, the same in all of its states.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     pub config: RingConfig,
@@ -66,11 +66,11 @@ pub(super) struct Rules {
     pub reorder: bool,
 }
 
-/// All processes and the network. What two states share is kept once.
+/// All processes and the network. Parts that two states share are kept once.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     pub nodes: Vec<Rc<Node>>,
-    /// In the order in which they were sent.
+    /// Datagrams on their way, in the order in which they were sent.
     pub flights: Vec<Flight>,
     pub left: Left,
     pub online: Rc<Online>,

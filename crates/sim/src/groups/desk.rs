@@ -1,4 +1,4 @@
-//! The desk of a process: who is connected, what they want to be in, and what they ask for next.
+//! The desk of a process: the connected clients, the groups that they want to be in, and their next requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ struct Client {
     waiting: u32,
 }
 
-/// What somebody asks for next.
+/// The next request of a client.
 #[derive(Debug)]
 pub enum Ask {
     Connect(ClientName),
@@ -57,11 +57,11 @@ pub struct SimulatedClients {
     pub sent: u64,
     /// All have their last say, one after the other.
     last_words: Option<usize>,
-    /// What others were told to wait for.
+    /// The destinations that others were told to wait for, each with the client.
     holds: HoldFor,
 }
 
-/// What a client calls itself.
+/// The name of a client.
 fn client_name(number: usize) -> ClientName {
     const NAMES: [&str; 6] = ["ann", "bob", "cy", "dee", "eve", "a-long-one"];
     let name = NAMES[number % NAMES.len()];
@@ -81,13 +81,13 @@ impl SimulatedClients {
         }
     }
 
-    /// What others are to wait for now, for clients that sleep while much waits for them; `None` if that is what they
-    /// were told last.
+    /// The destinations that others are to wait for now, for clients that sleep while much waits for them; `None` if
+    /// others were told the same last.
     pub fn hold(&mut self, now: u64) -> Option<HoldFor> {
         let mut holds = HoldFor::new();
         for (connection, client) in &self.clients {
             let slow = client.asleep_until > now && 2 * client.waiting > self.plan.queue;
-            // For some nobody waits.
+            // Nobody waits for some of the clients.
             if !slow || connection.0.is_multiple_of(3) {
                 continue;
             }
@@ -104,7 +104,7 @@ impl SimulatedClients {
         Some(holds)
     }
 
-    /// Nothing goes wrong any more: all read again, and may ask so many more things.
+    /// Nothing goes wrong any more: all clients read again. Returns the number of requests that they may still make.
     pub fn heal(&mut self) -> u32 {
         self.clients
             .values_mut()
@@ -116,7 +116,7 @@ impl SimulatedClients {
         3 * self.plan.clients as u32
     }
 
-    /// What somebody asks for next.
+    /// Draws the next request of a client.
     pub fn draw(&mut self, rng: &mut Rng) -> Ask {
         let number = match &mut self.last_words {
             Some(next) => {
@@ -149,7 +149,7 @@ impl SimulatedClients {
             }
             16..18 => Ask::Disconnect(from),
             18 => Ask::Sleep(from),
-            // Nobody minds a leave of what the client is not in.
+            // Nobody minds a leave of a group that the client is not in.
             _ => Ask::Leave(from, self.group(rng)),
         }
     }
@@ -182,7 +182,7 @@ impl SimulatedClients {
         Ask::Send { from, to, discard }
     }
 
-    /// To all its groups, and to itself, who gets it for certain.
+    /// A message to all groups of the client, and to the client itself, which gets it for certain.
     fn last_word(&self, rng: &mut Rng, from: Connection, client: &Client) -> Ask {
         if client.wants.is_empty() {
             return self.join(rng, from);
@@ -257,7 +257,7 @@ impl SimulatedClients {
         Given::To(client.name)
     }
 
-    /// Who wants to be in what.
+    /// Adds the clients to the groups that they want to be in.
     pub fn wanted(&self, into: &mut BTreeMap<GroupName, Vec<Member>>) {
         for (&connection, client) in &self.clients {
             let member = Member {

@@ -1,9 +1,8 @@
 //! Daemons and their clients: engines with the groups of `rota-core` over them, driven by simulated clients.
 //!
-//! [`Grouped`] puts the layer over another system's engines. What the layer submits and is delivered is
-//! seen by the observers as ever, so the properties of the engine are checked under it. Each process has
-//! a desk where its clients connect, ask and are told: what they see becomes events of
-//! clients, of which K1 to K9 speak.
+//! [`Grouped`] puts the layer over another system's engines. The observers see the messages that the layer submits and
+//! is delivered as ever, so the properties of the engine are checked under it. Each process has a desk where its
+//! clients connect, ask and are told: the events that they see become events of clients, of which K1 to K9 speak.
 
 mod desk;
 mod saw;
@@ -19,7 +18,7 @@ pub use served::{Grouped, Served};
 
 /// A daemon's groups, as the simulator drives them.
 pub trait Layer {
-    /// What the daemon knows.
+    /// The groups as the daemon knows them.
     fn groups(&self) -> &Groups;
 
     /// Clients ask for something.
@@ -28,7 +27,7 @@ pub trait Layer {
     /// The next event that was polled and not taken.
     fn next_event(&mut self) -> Option<ClientEvent>;
 
-    /// How many there are.
+    /// The number of these events.
     fn waiting_events(&self) -> usize;
 
     /// The next message that the layer has submitted: its counter, its guarantee, its bytes.

@@ -1,4 +1,4 @@
-//! What clients are told, as events of a trace.
+//! The events that clients are told, as events of a trace.
 
 use rota_check::event::{ClientSaw, GroupView, Post};
 use rota_core::contract::{MessageId, NodeId};

@@ -1,4 +1,4 @@
-//! The layer over an engine, seen as an engine: what is below it is delivered to the world as ever.
+//! The layer over an engine, seen as an engine: deliveries below the layer come to the world as ever.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ use crate::world::System;
 #[derive(Clone, Copy, Debug)]
 pub struct Grouped<S>(pub S);
 
-/// What has gone between the layer and the engine, and nobody has looked at yet.
+/// Messages between the layer and the engine that nobody has looked at yet.
 #[derive(Debug, Default)]
 struct Seen {
     submitted: VecDeque<(u64, Service, Bytes)>,
@@ -114,8 +114,7 @@ impl<E: Engine> Engine for Served<E> {
         self.daemon.poll_output()
     }
 
-    /// What the layer is delivered; what becomes of it at clients is asked for with
-    /// [`Layer::next_event`].
+    /// The next delivery to the layer; [`Layer::next_event`] has the events that come of it at clients.
     fn poll_delivery(&mut self) -> Option<Delivery> {
         while let Some(event) = self.daemon.poll_event() {
             self.events.push_back(event);

@@ -1,7 +1,9 @@
-//! What some seeds of rings and of engines with views have beside what is drawn for all: nodes with settings of their own, lists of
-//! who counts in primaries that change from life to life, a member that is ill until the world heals, disks that forget.
+//! Traits of some seeds of rings and of engines with views beside those that are drawn for all: nodes with settings of
+//! their own, lists of the nodes that count in primaries that change from life to life, a member that is ill until the
+//! world heals, disks that forget.
 //!
-//! It is drawn from a stream of its own, and faults come behind the others, so that seeds without it are what they always were.
+//! The traits are drawn from a stream of their own, and faults come behind the others, so that seeds without them are
+//! what they always were.
 
 use rota_core::contract::NodeId;
 use rota_core::timing::{Timers, Timing};
@@ -13,18 +15,18 @@ use crate::rng::Rng;
 /// Times that a member stands still, at most.
 const MOST_PAUSES: u64 = 40;
 
-/// What is not the same for all.
+/// The differences between nodes.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Apart {
-    /// Who counts in primaries: the first list in each node's first life, and any of them in later ones. None: all nodes, and
-    /// nobody says so.
+    /// The nodes that count in primaries: the first list in each node's first life, and any of them in later ones.
+    /// None: all nodes, and nobody says so.
     pub electorates: Vec<Vec<NodeId>>,
-    /// What of all this the plan has, as it is counted.
+    /// The names of these traits that the plan has, as they are counted.
     pub has: Vec<&'static str>,
 }
 
 impl Apart {
-    /// Who counts, as a node is configured in one of its lives.
+    /// The nodes that count, as a node is configured in one of its lives.
     pub fn electorate(&self, seed: u64, node: NodeId, life: u32) -> Option<&Vec<NodeId>> {
         if life == 0 {
             return self.electorates.first();
@@ -37,7 +39,7 @@ impl Apart {
 }
 
 impl Plan {
-    /// Draws it.
+    /// Draws the traits.
     pub fn draw_apart(&mut self, profile: Profile) {
         if !profile.is_whole() || self.uring.is_some() || self.nodes() < 2 {
             return;
@@ -63,8 +65,8 @@ impl Plan {
     /// have met, and by voting what they have voted for.
     fn draw_lost_memories(&mut self, rng: &mut Rng) {
         if let Some(views) = &mut self.views {
-            // An order that begins anew where no disk tells the numbers of the old one's views may give them again, and a trace does not
-            // say which of two came first.
+            // An order that begins anew where no disk tells the numbers of the old one's views may give them again, and
+            // a trace does not say which of two views came first.
             views.amnesia = false;
         }
         let (has, percent) = rng.pick(&[("without_disks", 100), ("with_emptied_disks", 40)]);
@@ -78,7 +80,7 @@ impl Plan {
         self.apart.has.push(has);
     }
 
-    /// How nodes are configured in different ways: a line for each.
+    /// The differences in the configurations of nodes, a line for each.
     pub fn differences(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (node, host) in self.ring.members.iter().zip(&self.hosts) {
@@ -194,7 +196,7 @@ impl Plan {
         self.apart.has.push(name);
     }
 
-    /// It stands still again and again.
+    /// The member stands still again and again.
     fn stand_still(&mut self, rng: &mut Rng, host: usize, mut at: u64) {
         let token = self.ring.timers.token_loss;
         let lasts = rng.range(token, 3 * token);
@@ -209,7 +211,7 @@ impl Plan {
         }
     }
 
-    /// One class of its datagrams hardly arrives anywhere.
+    /// One class of the member's datagrams hardly arrives anywhere.
     fn lose_a_class(&mut self, rng: &mut Rng, from: usize) {
         let mut loss = [0; 3];
         loss[rng.index(3)] = rng.pick(&[700_000, 900_000, 1_000_000]);

@@ -1,35 +1,36 @@
-//! What disks are like, where engines keep logs on them.
+//! The disks of hosts, where engines keep logs on them.
 
 use super::{DiskLoss, Fault, FaultKind, MICROS, MILLIS, Plan};
 use crate::rng::{Ppm, Rng};
 
-/// What an answer of a disk says.
+/// The guarantee that an answer of a disk gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DiskMode {
     /// Nothing: all is lost with the process.
     Memory,
-    /// It is in the hands of the system: all is lost with the machine's power.
+    /// The records are in the hands of the system: all is lost with the machine's power.
     Async,
-    /// It is on the disk.
+    /// The records are on the disk.
     Sync,
 }
 
 /// The disks that an engine keeps a log on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DisksPlan {
-    /// What an answer says.
+    /// The guarantee that an answer gives.
     pub mode: DiskMode,
-    /// How long it takes to write what waits, in nanoseconds: at least, and at most.
+    /// The time that it takes to write all that waits, in nanoseconds: at least, and at most.
     pub latency: (u64, u64),
-    /// How often that takes much longer.
+    /// The share of writes that take much longer.
     pub slow: Ppm,
-    /// For so long at most, in nanoseconds.
+    /// The longest time of such a write, in nanoseconds.
     pub slow_for: u64,
-    /// How long after the answer it is on the disk at last where the answer does not say so, in nanoseconds.
+    /// The longest time from an answer to the disk where the answer does not say that the records are there, in
+    /// nanoseconds.
     pub lag: u64,
-    /// So many bytes are written in a millisecond; 0: any number.
+    /// Bytes that are written in a millisecond; 0: any number.
     pub per_milli: u64,
-    /// Whatever a fault says is lost, also of a majority, and nobody is told. Never drawn.
+    /// All that a fault names is lost, also of a majority, and nobody is told. Never drawn.
     pub lies: bool,
     /// A request that failed is answered like any other: a driver that does so is wrong. Never drawn.
     pub hides_failures: bool,
@@ -77,7 +78,7 @@ impl DisksPlan {
 }
 
 impl Plan {
-    /// The same world for an engine that keeps a log at so many nodes, the first ones.
+    /// The same world for an engine that keeps a log at the first `voters` nodes.
     pub fn set_disks(&mut self, voters: usize, power: Power) {
         let mut rng = Rng::split(self.seed, 14);
         let disks = DisksPlan::drawn(&mut rng, self.ring.timers.token_loss, power);
@@ -90,7 +91,7 @@ impl Plan {
         self.bound_losses(voters);
     }
 
-    /// They come behind the other faults, so that those have the places that they have without.
+    /// Losses of power come behind the other faults, so that those have the places that they have without.
     fn draw_losses_of_power(&mut self, rng: &mut Rng, counts: [u32; 4]) {
         let nodes = self.nodes();
         for _ in 0..rng.pick(&counts) {
@@ -107,9 +108,9 @@ impl Plan {
         }
     }
 
-    /// What a majority of those who vote has on disk has to stay there: so each of their disks is replaced once at most, and
-    /// fewer than half of them. Nobody puts an older copy back. Where an answer does not say that something is on the disk, no machine
-    /// loses its power; where it says nothing, the end of a process is that of its disk.
+    /// The records that a majority of the voters has on disk have to stay there: so each of their disks is replaced
+    /// once at most, and fewer than half of them. Nobody puts an older copy back. A machine loses no power if an answer
+    /// does not say that something is on its disk; a disk ends with its process if an answer says nothing.
     fn bound_losses(&mut self, voters: usize) {
         let Some(DisksPlan { mode, .. }) = self.disks else {
             return;
@@ -146,11 +147,11 @@ impl Plan {
                 return true;
             }
             let again = replaced.len() >= most || replaced.contains(host);
-            // A cluster that is not founded needs all who vote.
+            // A cluster that is not founded needs all voters.
             *for_good = false;
             if *disk == DiskLoss::Everything && again {
                 *disk = DiskLoss::Unsynced;
-                // In memory alone it cannot be spared.
+                // A disk in memory alone cannot be spared.
                 return mode != DiskMode::Memory;
             }
             if *disk == DiskLoss::Everything {
@@ -214,7 +215,7 @@ mod tests {
                         assert!(mode == DiskMode::Sync || !host_too);
                         assert_ne!(*disk, DiskLoss::Backup);
                         assert!(mode != DiskMode::Memory || *disk == DiskLoss::Everything);
-                        // Who does not vote may lose what it likes.
+                        // A node that does not vote may lose anything.
                         let is_lost = *disk == DiskLoss::Everything && *host < VOTERS;
                         replaced.extend(is_lost.then_some(*host));
                     }

@@ -1,5 +1,5 @@
-//! Draws a plan from a seed. Many seeds leave many faults out: what never happens together with
-//! something else is found that way too.
+//! Draws a plan from a seed. Many seeds leave many faults out: a failure that never happens together with some other
+//! fault is found that way, too.
 
 use rota_core::contract::{NodeId, Service};
 use rota_core::timing::{Timers, Timing};
@@ -125,7 +125,7 @@ impl Plan {
 }
 
 impl PrimaryLayer {
-    /// What a seed has over its ring: most have nothing.
+    /// The layer that a seed has over its ring: most seeds have none.
     fn drawn(seed: u64, nodes: usize) -> Option<Self> {
         match Rng::split(seed, 6).below(8) {
             0 => Some(Self::Static),

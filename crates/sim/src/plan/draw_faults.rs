@@ -1,7 +1,7 @@
-//! Draws what goes wrong when.
+//! Draws the faults of a plan.
 //!
-//! Faults come in episodes: what breaks recoveries is not the first failure but the one that follows
-//! within a rotation, a token-loss time or an agreement. Single ones are episodes of one.
+//! Faults come in episodes: not the first failure breaks recoveries but the one that follows within a rotation, a
+//! token-loss time or an agreement. Single ones are episodes of one.
 
 use super::profile::Allowed;
 use super::{DiskLoss, Fault, FaultKind, MICROS, Matrix, Plan};
@@ -42,8 +42,8 @@ impl Plan {
         }
     }
 
-    /// What chance alone hardly ever brings about: a sender is lost together with messages that
-    /// nobody else has, while the others have sent more behind them.
+    /// An episode that chance alone hardly ever brings about: a sender is lost together with messages that nobody else
+    /// has, while the others have sent more behind them.
     fn draw_hole(&mut self, rng: &mut Rng, allowed: Allowed) {
         let hosts = self.nodes();
         let at = rng.range(self.horizon / 20, self.horizon * 9 / 10);
@@ -130,7 +130,7 @@ impl Plan {
         kinds
     }
 
-    /// How long something lasts: around the times that the protocol waits.
+    /// The duration of a fault: around the times that the protocol waits.
     fn duration(&self, rng: &mut Rng) -> u64 {
         let (token, consensus) = (self.ring.timers.token_loss, self.consensus());
         match rng.below(5) {
@@ -233,7 +233,7 @@ fn flap(plan: &Plan, rng: &mut Rng, at: u64) -> Fault {
     Fault { at, lasts, kind }
 }
 
-/// Who no longer reaches whom.
+/// The directions that are cut, with the name of their shape.
 fn shape(hosts: usize, rng: &mut Rng) -> (&'static str, Matrix) {
     type Shape = (&'static str, fn(&mut Matrix, &mut Rng));
     const SHAPES: [Shape; 8] = [
@@ -308,13 +308,13 @@ fn neighbours(links: &mut Matrix, rng: &mut Rng) {
     }
 }
 
-/// It hears everybody, and nobody hears it.
+/// One host hears everybody, and nobody hears it.
 fn mute(links: &mut Matrix, rng: &mut Rng) {
     let hosts = links.0.len();
     *links = Matrix::mute(hosts, rng.index(hosts));
 }
 
-/// Everybody hears it, and it hears nobody.
+/// Everybody hears one host, and it hears nobody.
 fn deaf(links: &mut Matrix, rng: &mut Rng) {
     let hosts = links.0.len();
     *links = Matrix::deaf(hosts, rng.index(hosts));

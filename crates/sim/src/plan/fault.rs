@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Who cannot reach whom: a bit for each receiving host, by sending host.
+/// The directions that are cut: by sending host, a bit for each receiving host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Matrix(pub Vec<u64>);
 
@@ -12,7 +12,7 @@ impl Matrix {
         Self(vec![0; hosts])
     }
 
-    /// One reaches nobody, and nobody reaches it.
+    /// One host reaches nobody, and nobody reaches it.
     pub fn alone(hosts: usize, host: usize) -> Self {
         let mut links = Self::open(hosts);
         for other in 0..hosts {
@@ -21,7 +21,7 @@ impl Matrix {
         links
     }
 
-    /// It hears everybody, and nobody hears it.
+    /// The host hears everybody, and nobody hears it.
     pub fn mute(hosts: usize, host: usize) -> Self {
         let mut links = Self::open(hosts);
         for other in 0..hosts {
@@ -30,7 +30,7 @@ impl Matrix {
         links
     }
 
-    /// It hears nobody, and everybody hears it.
+    /// The host hears nobody, and everybody hears it.
     pub fn deaf(hosts: usize, host: usize) -> Self {
         let mut links = Self::open(hosts);
         for other in 0..hosts {
@@ -72,14 +72,14 @@ impl fmt::Display for Matrix {
     }
 }
 
-/// What a restarted process finds on its disk.
+/// The records that a restarted process finds on its disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DiskLoss {
-    /// Everything it had asked to be written, synced or not.
+    /// Everything that the process had asked to be written, synced or not.
     Nothing,
-    /// What had been reported as durable.
+    /// The records that had been reported as durable.
     Unsynced,
-    /// That, and the first part of what had not.
+    /// Those records, and a first part of the others.
     Torn,
     /// Nothing: the disk was replaced.
     Everything,
@@ -88,24 +88,24 @@ pub enum DiskLoss {
 }
 
 impl DiskLoss {
-    /// Whether what was durable is lost as well.
+    /// Whether durable records are lost as well.
     pub const fn is_of_durable(self) -> bool {
         matches!(self, Self::Everything | Self::Backup)
     }
 }
 
-/// What a host loses for good.
+/// A loss of a host for good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
     /// All that is on its disk, which is replaced.
     Disk,
-    /// What was written since a backup, which is put back.
+    /// The records written since a backup, which is put back.
     Newest,
-    /// The machine's power, with what the system had not written.
+    /// The machine's power, with the records that the system had not written.
     Power,
-    /// Itself: it does not come back.
+    /// The host itself, which does not come back.
     Node,
-    /// Its disk, which is bad for good: it hangs, or otherwise it fails.
+    /// Its disk, which is bad for good: the disk hangs, or otherwise it fails.
     Device {
         /// Nothing is answered.
         hangs: bool,
@@ -115,123 +115,124 @@ pub enum Loss {
 /// Something that goes wrong at a time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// When.
+    /// The time at which it begins.
     pub at: u64,
-    /// For how long, where it has an end: `u64::MAX` is until the world heals.
+    /// The time that it lasts, where it has an end: `u64::MAX` is until the world heals.
     pub lasts: u64,
-    /// What.
+    /// The kind of fault.
     pub kind: FaultKind,
 }
 
-/// What goes wrong.
+/// The kinds of faults.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FaultKind {
     /// Links are cut.
     Cut {
         /// Name of the shape, for people.
         shape: &'static str,
-        /// Which links.
+        /// The directions that are cut.
         links: Matrix,
     },
     /// Links are cut and mended again and again.
     Flap {
-        /// Which links.
+        /// The directions that are cut.
         links: Matrix,
-        /// How long they stay cut, and mended.
+        /// The time for which they stay cut, and then mended.
         period: u64,
     },
     /// A whole process stands still, and its sockets fill.
     Pause {
-        /// Which host.
+        /// The host.
         host: usize,
     },
     /// An application takes no deliveries.
     Stall {
-        /// Which host.
+        /// The host.
         host: usize,
     },
     /// A process is killed, between two of its outputs; it starts again after `lasts`.
     Kill {
-        /// Which host.
+        /// The host.
         host: usize,
         /// Outputs that it still carries out.
         outputs: u32,
         /// The host is gone as well: nobody says that nobody listens.
         host_too: bool,
-        /// What is left on its disk.
+        /// The records left on its disk.
         disk: DiskLoss,
         /// It stays dead also when the world heals.
         for_good: bool,
     },
     /// Machines lose their power, all at once; their processes start again after `lasts`.
     PowerLoss {
-        /// Which hosts.
+        /// The hosts.
         hosts: Vec<usize>,
-        /// What is left on their disks.
+        /// The records left on their disks.
         disk: DiskLoss,
     },
     /// Nothing can be made durable.
     DiskFails {
-        /// Which host.
+        /// The host.
         host: usize,
         /// The device is full; otherwise it is broken.
         full: bool,
     },
     /// A disk answers nothing.
     DiskHangs {
-        /// Which host.
+        /// The host.
         host: usize,
     },
-    /// A host loses something for good, as soon as the others have enough without it; `lasts` is how long that is waited for.
+    /// A host loses something for good, as soon as the others have enough without it; `lasts` is the longest wait for
+    /// that.
     Loses {
-        /// Which host.
+        /// The host.
         host: usize,
-        /// What.
+        /// The loss.
         what: Loss,
     },
-    /// All who vote lose what they have, at once; others live on. Waits like [`FaultKind::Loses`].
+    /// All voters lose what they have, at once; other nodes live on. Waits like [`FaultKind::Loses`].
     LoseAll,
     /// All processes end at once. Waits like [`FaultKind::Loses`].
     RestartAll {
-        /// This one does not come back.
+        /// The host that does not come back, if there is one.
         dead: Option<usize>,
         /// With the power of all machines.
         power: bool,
-        /// What is left of what was not answered.
+        /// The part left of records that were not answered.
         disk: DiskLoss,
     },
     /// A host is killed whenever it has become a member, again and again.
     Churn {
-        /// Which host.
+        /// The host.
         host: usize,
     },
     /// The coordination service does not answer, and does not hear.
     ServiceStops,
     /// Links lose most of what is sent.
     Storm {
-        /// Which links.
+        /// The directions that lose.
         links: Matrix,
-        /// How much, in a hundred.
+        /// The share that is lost, in percent.
         percent: u8,
         /// Of data only: tokens pass.
         data_only: bool,
     },
     /// All applications want to submit at once.
     Rush {
-        /// So many messages each.
+        /// Messages that each application submits.
         messages: u32,
     },
-    /// The first process that installs a ring on which others are still recovering is cut off at that
-    /// moment: they have promised something that it may have relied on.
+    /// The first process that installs a ring on which others are still recovering is cut off at that moment: these
+    /// have promised something that it may have relied on.
     Snipe,
-    /// Before a view, the last member that tells the others what they lack is heard by nobody from that moment. It knows
-    /// that all have; nobody else ever does, and so nobody may begin the view.
+    /// Before a view, the last member that tells the others what they lack is heard by nobody from that moment. This
+    /// member knows that all have everything; nobody else ever does, and so nobody may begin the view.
     Mute,
     /// Datagrams of any age come again.
     Replay {
-        /// To which host.
+        /// The receiving host.
         host: usize,
-        /// How many.
+        /// The number of datagrams.
         count: u32,
     },
 }

@@ -1,4 +1,4 @@
-//! What a seed has of clients and their groups.
+//! The clients and their groups that a seed draws.
 
 use rota_core::groups::Limits;
 
@@ -13,22 +13,22 @@ pub struct GroupsPlan {
     pub groups: usize,
     /// Groups that a client joins at once, at most.
     pub joins: u64,
-    /// Of a hundred requests so many are no messages.
+    /// The share of requests that are no messages, in percent.
     pub churn: u64,
     /// Events that wait for a client, at most: with more it is disconnected.
     pub queue: u32,
     /// Events that a daemon leaves lying for a while, at most.
     pub behind: u64,
-    /// For how long at most others wait for a client that is asleep, in milliseconds.
+    /// The longest time for which others wait for a client that is asleep, in milliseconds.
     pub throttle_ms: u32,
     /// When the world has healed, all clients ask for something once more.
     pub last_words: bool,
-    /// What each daemon keeps for clients.
+    /// The limits of each daemon for its clients.
     pub limits: Limits,
 }
 
 impl GroupsPlan {
-    /// What a seed has over its engines: most have nothing.
+    /// The clients and groups of a seed over its engines: most seeds have none.
     pub(super) fn drawn(seed: u64) -> Option<Self> {
         Rng::split(seed, 8).percent(25).then(|| Self::of(seed))
     }
@@ -53,7 +53,7 @@ impl GroupsPlan {
             limits: Limits {
                 window: rng.pick(&[1, 5, 50, 1024]),
                 backlog_bytes: rng.spread(1 << 10, 256 << 10) as usize,
-                // What daemons tell each other may take many messages.
+                // The states that daemons tell each other may take many messages.
                 piece_bytes: rng.pick(&[40, 300, 16 << 10]),
                 ..Limits::default()
             },

@@ -1,4 +1,4 @@
-//! What a seed decides: the ring, the machines, the network, the load and the faults.
+//! The plan that a seed decides: the ring, the machines, the network, the load and the faults.
 //!
 //! Everything that a run depends on is in the [`Plan`], so a plan that was made smaller runs as well
 //! as one that was drawn, and a failure can be shrunk.
@@ -38,35 +38,35 @@ pub const SECONDS: u64 = 1_000_000_000;
 /// One world, and what happens to it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
-    /// What it was drawn from; also seeds what is drawn while it runs.
+    /// The number that the plan was drawn from; also seeds the draws of a run.
     pub seed: u64,
     /// The ring that the nodes are configured for.
     pub ring: RingConfig,
     /// The machines, one for each member of the ring.
     pub hosts: Vec<HostPlan>,
-    /// What the nodes' work costs them.
+    /// The cost of the nodes' work.
     pub cost: Cost,
     /// The network between them.
     pub net: Net,
-    /// Which layer is over the ring, if one is.
+    /// The layer over the ring, if there is one.
     pub primary: Option<PrimaryLayer>,
-    /// What is not the same for all nodes.
+    /// The settings and ills that are not the same for all nodes.
     pub apart: Apart,
     /// Clients and their groups over it, if there are any.
     pub groups: Option<GroupsPlan>,
-    /// What a data path beside the ring is told, if one orders the messages.
+    /// The settings of a data path beside the ring, if one orders the messages.
     pub views: Option<ViewsPlan>,
-    /// What U-Ring Paxos is told, if it orders the messages.
+    /// The settings of U-Ring Paxos, if it orders the messages.
     pub uring: Option<URingPlan>,
     /// Reliable links, if there are any.
     pub links: Option<LinksPlan>,
     /// The disks, where engines keep logs on them.
     pub disks: Option<DisksPlan>,
-    /// How long it takes to make something durable: at least, and at most.
+    /// The time that it takes to make something durable, in nanoseconds: at least, and at most.
     pub disk_latency: (u64, u64),
-    /// What goes wrong when; by ascending time, those of a story last.
+    /// The faults, by ascending time, those of a story last.
     pub faults: Vec<Fault>,
-    /// When the faults and the load end and the world heals.
+    /// The time at which the faults and the load end and the world heals.
     pub horizon: u64,
 }
 
@@ -75,9 +75,9 @@ pub struct Plan {
 pub enum PrimaryLayer {
     /// Those with a majority of all nodes.
     Static,
-    /// By dynamic linear voting, begun by the first so many nodes; the others come to it.
+    /// By dynamic linear voting, begun by the first nodes; the others come to it.
     Dynamic {
-        /// How many, at least one.
+        /// The number of these first nodes, at least one.
         founders: usize,
     },
 }
@@ -85,13 +85,13 @@ pub enum PrimaryLayer {
 /// A machine and its application.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HostPlan {
-    /// When its process is started for the first time.
+    /// The time at which its process is started for the first time.
     pub start: u64,
     /// Its clock.
     pub clock: Clock,
-    /// What its application submits.
+    /// The load of its application.
     pub source: Source,
-    /// How its application takes deliveries.
+    /// The pace at which its application takes deliveries.
     pub appetite: Appetite,
     /// The ring that it is configured for, where that is not the plan's.
     pub own: Option<RingConfig>,
@@ -100,16 +100,16 @@ pub struct HostPlan {
 /// A monotonic clock that is not quite right.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clock {
-    /// What it shows when the world begins.
+    /// The time that it shows when the world begins.
     pub offset: u64,
-    /// How much too fast it is, in thousandths; negative when it is slow.
+    /// The part of its speed that is too much, in thousandths; negative when the clock is slow.
     pub drift: i64,
     /// Its timers fire at multiples of this only.
     pub coarse: u64,
 }
 
 impl Clock {
-    /// What it shows at `now`.
+    /// The time that it shows at `now`.
     pub const fn at(&self, now: u64) -> u64 {
         self.offset + (now as u128 * (1000 + self.drift) as u128 / 1000) as u64
     }
@@ -127,7 +127,7 @@ impl Clock {
     }
 }
 
-/// What an application submits: `batch` messages each `every` nanoseconds, `budget` in all.
+/// The load of an application: `batch` messages each `every` nanoseconds, `budget` in all.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Source {
     /// Nanoseconds between two batches; half of it to one and a half, drawn.
@@ -140,22 +140,22 @@ pub struct Source {
     pub small_bytes: u64,
     /// The largest of the others.
     pub large_bytes: u64,
-    /// How many are of the others.
+    /// The share of the others.
     pub large: Ppm,
     /// The guarantees they ask for, in equal shares.
     pub services: Vec<Service>,
 }
 
-/// How an application takes deliveries: up to `take`, then nothing for `pause` nanoseconds.
+/// The pace of an application: it takes up to `take` deliveries, then nothing for `pause` nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Appetite {
-    /// How many at a time.
+    /// Deliveries at a time.
     pub take: u32,
-    /// How long it digests them.
+    /// The time for which it digests them.
     pub pause: u64,
 }
 
-/// What work costs a node, in nanoseconds.
+/// The cost of a node's work, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cost {
     /// Receiving a burst.
@@ -168,13 +168,13 @@ pub struct Cost {
     pub send_datagram: u64,
     /// A delivery, a submission, or any other turn of its loop.
     pub turn: u64,
-    /// How often an output does not fit its socket at once.
+    /// The share of outputs that do not fit their socket at once.
     pub stuck: Ppm,
-    /// For how long, then.
+    /// The longest time that such an output waits, in nanoseconds.
     pub stuck_for: u64,
 }
 
-/// Which way a datagram takes through the network: what is lost and delayed alike.
+/// The class of a datagram in the network: all datagrams of a lane are lost and delayed alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lane {
     /// Payload.
@@ -185,22 +185,22 @@ pub enum Lane {
     Control = 2,
 }
 
-/// What the network does to the datagrams of one lane.
+/// The network's treatment of the datagrams of one lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LanePlan {
-    /// How many are lost.
+    /// The share that is lost.
     pub loss: Ppm,
-    /// How many arrive twice.
+    /// The share that arrives twice.
     pub duplicate: Ppm,
-    /// How many are damaged: a bit turned, or the end cut off.
+    /// The share that is damaged: a bit turned, or the end cut off.
     pub damage: Ppm,
-    /// How long they take at least.
+    /// The time that a datagram takes at least.
     pub delay: u64,
-    /// How much longer they take at most, usually.
+    /// The most that is usually added to it.
     pub jitter: u64,
-    /// How many take much longer.
+    /// The share that takes much longer.
     pub spike: Ppm,
-    /// How much longer those take at most.
+    /// The most that is added to the time of those.
     pub spike_for: u64,
 }
 
@@ -211,7 +211,7 @@ pub struct LossyLink {
     pub from: usize,
     /// Receiving host.
     pub to: usize,
-    /// What it loses of each lane.
+    /// The share of each lane that it loses.
     pub loss: [Ppm; 3],
 }
 
@@ -224,20 +224,20 @@ pub struct Net {
     pub lossy: Vec<LossyLink>,
     /// Nothing overtakes anything on its link.
     pub fifo: bool,
-    /// How many bursts arrive as one; the others arrive datagram by datagram.
+    /// The share of bursts that arrive as one; the others arrive datagram by datagram.
     pub whole: Ppm,
     /// Bytes that wait in a socket at most.
     pub socket_bytes: usize,
-    /// After how many sends some old datagram comes again.
+    /// The share of sends after which some old datagram comes again.
     pub replay: Ppm,
-    /// After how many sends a datagram arrives that is nonsense or of another cluster.
+    /// The share of sends after which a datagram arrives that is nonsense or of another cluster.
     pub garbage: Ppm,
     /// There is no multicast: data is sent to each, and each may answer that nobody listens.
     pub unicast: bool,
 }
 
 impl Plan {
-    /// What the disk of a host is like, where engines keep logs.
+    /// The disk of a host, where engines keep logs.
     pub fn disk_of(&self, host: usize) -> Option<DisksPlan> {
         let disks = self.disks?;
         let modes = self.uring.as_ref().map(|uring| &uring.modes);
@@ -248,7 +248,7 @@ impl Plan {
         })
     }
 
-    /// What a node is told of its ring in one of its lives.
+    /// The configuration of a node's ring in one of its lives.
     ///
     /// # Panics
     /// If it has no host.
@@ -262,12 +262,12 @@ impl Plan {
         ring
     }
 
-    /// How many nodes.
+    /// The number of nodes.
     pub const fn nodes(&self) -> usize {
         self.hosts.len()
     }
 
-    /// How long a ring waits for agreement on its members (membership A4).
+    /// The time for which a ring waits for agreement on its members (membership A4).
     pub const fn consensus(&self) -> u64 {
         self.ring.timers.token_loss / 4 * 5
     }
@@ -281,7 +281,7 @@ impl Plan {
         5 * (self.ring.timers.token_loss + self.consensus()) + SECONDS + exchange
     }
 
-    /// How long nothing may change after that.
+    /// The time after that in which nothing may change.
     pub const fn quiet_for(&self) -> u64 {
         10 * self.ring.timers.token_loss
     }

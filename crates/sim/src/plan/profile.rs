@@ -1,11 +1,11 @@
-//! Which faults a campaign asks for, and which an engine can stand.
+//! The faults that a campaign asks for, and those that an engine can stand.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::Power;
 
-/// What an engine claims to survive. Faults beyond are not drawn.
+/// The abilities that an engine claims. Faults beyond are not drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Abilities {
     /// Processes may die and come back.
@@ -94,8 +94,8 @@ impl Profile {
         }
     }
 
-    /// Whether an engine of these abilities survives what the profile is about. Asked for `All`, it
-    /// gets all that it survives.
+    /// Whether an engine of these abilities survives the faults that the profile is about. Asked for `All`, it gets all
+    /// that it survives.
     pub const fn suits(self, abilities: Abilities) -> bool {
         match self {
             Self::Crashes | Self::Disk | Self::Power | Self::Stores => abilities.crashes,

@@ -1,12 +1,12 @@
-//! What chance alone hardly ever brings about where views count: a few faults that follow each other at the right
-//! times. They come behind the others, so that those have the places that they have without.
+//! Stories that chance alone hardly ever brings about where views count: a few faults that follow each other at the
+//! right times. They come behind the others, so that those have the places that they have without.
 
 use super::draw_faults::shuffled;
 use super::{DiskLoss, Fault, FaultKind, MILLIS, Matrix, Plan};
 use crate::rng::Rng;
 
 impl Plan {
-    /// What some seeds have beside what is drawn for all.
+    /// Adds a story to some seeds.
     pub fn add_story(&mut self) {
         let mut rng = Rng::split(self.seed, 12);
         let over_links = self.links.is_some();
@@ -19,12 +19,12 @@ impl Plan {
         }
     }
 
-    /// About how long it takes from a cut to the configuration that comes of it.
+    /// The time, about, from a cut to the configuration that comes of it.
     const fn change(&self) -> u64 {
         self.ring.timers.token_loss + self.consensus()
     }
 
-    /// When a story begins: mostly when the other faults are over, and else among them.
+    /// The time at which a story begins: mostly when the other faults are over, and else among them.
     fn begins(&mut self, rng: &mut Rng) -> u64 {
         let (horizon, change) = (self.horizon, self.change());
         if rng.percent(30) {
@@ -38,7 +38,7 @@ impl Plan {
 
     fn add(&mut self, at: u64, lasts: u64, kind: FaultKind) {
         self.faults.push(Fault { at, lasts, kind });
-        // It has time to happen.
+        // The fault has time to happen.
         self.horizon = self.horizon.max(at + 2 * self.change());
     }
 
@@ -97,8 +97,8 @@ impl Plan {
         self.add_rush(rng, then + 3 * change);
     }
 
-    /// What one sends, mostly the leader, hardly arrives, and then it is gone: some have a packet without its place or
-    /// a place without its packet, and some have only what comes behind.
+    /// Messages of one host, mostly the leader, hardly arrive, and then it is gone: some processes have a packet
+    /// without its place or a place without its packet, and some have only what comes behind.
     fn lost_in_a_storm(&mut self, rng: &mut Rng) {
         let (hosts, change) = (self.nodes(), self.change());
         let mut at = self.begins(rng);

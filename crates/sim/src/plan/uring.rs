@@ -1,4 +1,5 @@
-//! What a seed has of U-Ring Paxos and Ring Paxos: who votes, the order of the ring, sizes; and the disks and links it works on.
+//! The settings of U-Ring Paxos and Ring Paxos that a seed draws: voters, the order of the ring, sizes; and the disks
+//! and links below.
 
 use rota_core::contract::NodeId;
 use rota_core::shares::Capacity;
@@ -9,10 +10,10 @@ use super::views::LinksPlan;
 use super::{DiskMode, DisksPlan, FaultKind, MILLIS, Plan, Power};
 use crate::rng::{Ppm, Rng};
 
-/// What the engine is told.
+/// The settings of the engines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct URingPlan {
-    /// The first so many hosts vote.
+    /// The number of hosts that vote, the first ones.
     pub voters: usize,
     /// Hosts in the order of the ring.
     pub order: Vec<usize>,
@@ -20,43 +21,43 @@ pub struct URingPlan {
     pub frame_bytes: usize,
     /// Bytes of own values that a process may have under way.
     pub window_bytes: usize,
-    /// Where a message to the successor ends.
+    /// The size, in bytes, at which a message to the successor ends.
     pub batch_bytes: usize,
-    /// Where other messages with values end.
+    /// The size, in bytes, at which other messages with values end.
     pub word_bytes: usize,
     /// By host: instances that it keeps as an acceptor.
     pub kept: Vec<u64>,
-    /// By host, where not all have the same: what an answer of its disk says.
+    /// By host, where not all have the same: the mode of its disk.
     pub modes: Vec<DiskMode>,
-    /// Where nothing outlives the process nothing is written.
+    /// Acceptors write nothing where nothing outlives the process.
     pub forgets: bool,
-    /// Nothing is delivered of what is ordered while a process is no member.
+    /// A process delivers nothing of what is ordered while it is no member.
     pub only_as_member: bool,
-    /// Who says which configuration follows, if acceptors do not.
+    /// The service that chooses configurations, if acceptors do not.
     pub service: Option<ServicePlan>,
-    /// How often, when somebody wants to submit, it orders that some instances carry nothing.
+    /// The share of wake-ups to submit at which the host also orders skips, if it can.
     pub skips: Ppm,
-    /// How long a disk may answer nothing, in nanoseconds, if that is not derived.
+    /// The time for which a disk may answer nothing, in nanoseconds, if that is not derived.
     pub disk_patience: Option<u64>,
-    /// It has what plans did not always have: see `wide`.
+    /// The plan has traits that plans did not always have: see `wide`.
     pub is_wide: bool,
     /// Values are multicast.
     pub multicast: bool,
-    /// What they take a link to take in, in bits per second, if they do.
+    /// The capacity of a link that the engines are told, in bits per second, if they are.
     pub capacity: Option<u64>,
 }
 
 /// A coordination service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ServicePlan {
-    /// How long its answers take, in nanoseconds: at most.
+    /// The longest time of an answer, in nanoseconds.
     pub latency: u64,
-    /// How many never come.
+    /// The share of answers that never come.
     pub lost: Ppm,
 }
 
 impl URingPlan {
-    /// What every acceptor keeps, at least.
+    /// The number of instances that every acceptor keeps at least.
     pub fn keeps(&self) -> u64 {
         let kept = self.kept[..self.voters].iter().min();
         kept.copied().unwrap_or(0)
@@ -86,7 +87,7 @@ impl URingPlan {
         }
     }
 
-    /// As the engine of a host is told.
+    /// The configuration of the engine of a host.
     pub fn config(&self, plan: &Plan, host: usize) -> URingConfig {
         let patience = Timeouts::derive(&plan.ring.timers);
         let is_memory = plan
@@ -125,8 +126,8 @@ impl URingPlan {
 }
 
 impl Plan {
-    /// How long disks like these take at most for all that an engine has under way there, in nanoseconds. It asks for no more than
-    /// they take in a part of the time that they have.
+    /// The longest time, in nanoseconds, that disks like these take for all writes that an engine has under way there.
+    /// An engine asks for no more than its disks take in a part of their time-out.
     pub fn writes_full(&self, disks: DisksPlan) -> u64 {
         let Some(config) = self.uring.as_ref().map(|uring| uring.config(self, 0)) else {
             return 0;
@@ -143,11 +144,11 @@ impl Plan {
         let capacities = [None, None, Some(20_000_000), Some(1_000_000_000)];
         uring.capacity = Rng::split(self.seed, 16).pick(&capacities);
         let links = LinksPlan::drawn(&mut rng, self.ring.timers.token_loss);
-        // A link with nothing to do has room for half of its queue, and for no more as far as anybody is told.
+        // The engines may count on room for half of an idle link's queue, and on no more.
         uring.word_bytes = uring.word_bytes.min(links.queue_bytes / 2);
         self.links = Some(links);
         (self.primary, self.groups, self.views) = (None, None, None);
-        // There are no moments at which a ring or a view is installed.
+        // Engines that vote have no moments at which a ring or a view is installed.
         let is_of_others = |kind: &FaultKind| match kind {
             FaultKind::Snipe | FaultKind::Mute => true,
             FaultKind::Replay { .. } => !multicast,
@@ -158,7 +159,7 @@ impl Plan {
         self.uring = Some(uring);
     }
 
-    /// Whether others give messages their places, in one order.
+    /// Whether other processes give messages their places, in one order.
     pub const fn is_uniform(&self) -> bool {
         self.views.is_some() || self.uring.is_some()
     }

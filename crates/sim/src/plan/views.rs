@@ -1,4 +1,4 @@
-//! What a seed has of data paths beside the ring, and of the links that some of them use.
+//! The settings of data paths beside the ring that a seed draws, and of the links that some of them use.
 
 use rota_ring::RingConfig;
 
@@ -8,15 +8,15 @@ use crate::rng::{Ppm, Rng};
 /// Nanoseconds that a byte takes: a gigabit in a second.
 const BYTE_NANOS: u64 = 8;
 
-/// The most that a member of a view tells the others of what it holds.
+/// The most that a member of a view tells the others of its packets and messages, in bytes.
 const EXCHANGE_BYTES: usize = 8 << 20;
 
-/// What data paths are told: each takes what concerns it.
+/// The settings of data paths: each takes those that concern it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ViewsPlan {
     /// FastCast: packets that a member may have under way.
     pub window: u32,
-    /// FastCast: what a link takes in, in bits per second, if that is configured.
+    /// FastCast: the capacity of a link, in bits per second, if that is configured.
     pub capacity: Option<u64>,
     /// FastCast: control goes where packets go.
     pub control_with_data: bool,
@@ -24,7 +24,7 @@ pub struct ViewsPlan {
     pub frame_bytes: usize,
     /// LCR: bytes that a member may have under way.
     pub window_bytes: usize,
-    /// LCR: where a message to the successor ends.
+    /// LCR: the size, in bytes, at which a message to the successor ends.
     pub batch_bytes: usize,
     /// Nodes may be killed however few remember the last view: then a new order begins, and what was in the
     /// old one is lost.
@@ -36,11 +36,11 @@ pub struct ViewsPlan {
 pub struct LinksPlan {
     /// Room of a link's queue.
     pub queue_bytes: usize,
-    /// How long an end goes on with nothing passing, in nanoseconds.
+    /// The time for which an end goes on with nothing passing, in nanoseconds.
     pub patience: u64,
-    /// How often a link that is down is tried again, and one that is up may break, in nanoseconds.
+    /// The time after which a link that is down is tried again, and one that is up may break, in nanoseconds.
     pub retry: u64,
-    /// How often one that is up breaks then.
+    /// The share of those times at which a link that is up breaks.
     pub breaks: Ppm,
     /// Nanoseconds that a byte takes.
     pub byte_nanos: u64,
@@ -90,9 +90,9 @@ impl Plan {
         self.bound_forgetting();
     }
 
-    /// What a view is, is in its members' memories. By voting nothing bounds how many of them may be restarted, so
-    /// nobody is. Where a majority counts, all nodes have to come back, with the numbers of their rings: by these
-    /// they know that they have forgotten something.
+    /// A view exists in its members' memories alone. With dynamic linear voting nothing bounds how many of them may be
+    /// restarted, so nobody is. All nodes have to come back if a majority counts, with the numbers of their rings: by
+    /// these they know that they have forgotten something.
     pub(crate) fn bound_forgetting(&mut self) {
         if self.views.is_none() {
             return;
@@ -110,7 +110,7 @@ impl Plan {
         }
     }
 
-    /// What the ring beside a data path is told, where the data path's node is told this.
+    /// The configuration of the ring beside a data path, where `ring` is that of the data path's node.
     pub fn ring_beside(ring: RingConfig) -> RingConfig {
         let mut beside = ring;
         beside.message_bytes = EXCHANGE_BYTES;

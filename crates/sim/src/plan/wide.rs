@@ -1,8 +1,8 @@
-//! What some seeds of engines that vote have beside what is drawn for all: storage that is slow, full of gaps or lost, voters that
-//! are gone for good, settings that differ from node to node.
+//! Traits of some seeds of engines that vote beside those that are drawn for all: storage that is slow, full of gaps or
+//! lost, voters that are gone for good, settings that differ from node to node.
 //!
-//! It is drawn from a stream of its own, and faults come behind the others, so that seeds without it are what they
-//! always were. A loss waits for a moment at which it may be: what a majority has to keep it keeps.
+//! The traits are drawn from a stream of their own, and faults come behind the others, so that seeds without them are
+//! what they always were. A loss waits for a moment at which it may be: a majority keeps what it has to keep.
 
 use super::profile::Allowed;
 use super::{
@@ -11,15 +11,15 @@ use super::{
 };
 use crate::rng::Rng;
 
-/// A process that proposes knows so many lives of a node, and some more are begun.
+/// Lives of a node that a churn has time for: more than the 64 ended ones that a process that proposes remembers.
 const LIVES: u64 = 80;
 /// Bits in a second.
 const GIGABIT: u64 = 1_000_000_000;
-/// For so many losses of a token a loss waits for its moment.
+/// The longest time for which a loss waits for its moment, in losses of a token.
 const WAITS: u64 = 40;
 
 impl Plan {
-    /// What some seeds have beside what is drawn for all; with [`Profile::Stores`] all.
+    /// Draws traits that some seeds have beside those that are drawn for all; with [`Profile::Stores`] all seeds.
     pub fn widen(&mut self, profile: Profile) {
         let mut rng = Rng::split(self.seed, 17);
         let is_drawn = rng.percent(60);
@@ -46,7 +46,7 @@ impl Plan {
         let nodes = self.nodes();
         let Some(uring) = &mut self.uring else { return };
         uring.is_wide = true;
-        // Without it some drown each other in datagrams, and this is about storage.
+        // Without a capacity some processes drown each other in datagrams, and this is about storage.
         uring.capacity.get_or_insert(GIGABIT);
         let keeps = rng.pick(&[40, 200, 1000, 15_000]);
         let kept = |_| rng.pick(&[keeps, keeps, 60, 1000]);
@@ -109,7 +109,7 @@ impl Plan {
             links.byte_nanos = links.byte_nanos.min(80);
             links.queue_bytes = 1 << 20;
         }
-        // So many bytes of them in all, over all nodes.
+        // All nodes together send about 96 MiB of them.
         let count = (96 << 20) / largest as u64 / self.hosts.len() as u64;
         for host in &mut self.hosts {
             let source = &mut host.source;
@@ -132,7 +132,7 @@ impl Plan {
             faults.push(Fault { at, lasts, kind });
             at += rng.spread(token / 4, 8 * token);
         }
-        // A disk was replaced, and one of those who voted before does not come back from a restart of all.
+        // A disk was replaced, and another old voter does not come back from a restart of all.
         let voters = self.voters();
         if count > 0 && rng.percent(30) && voters > 2 {
             let first = rng.index(voters);
@@ -176,7 +176,7 @@ impl Plan {
         self.uring.as_ref().map_or(0, |uring| uring.voters)
     }
 
-    /// How long it lasts, or is waited for, and what it is.
+    /// The time that a loss lasts, or is waited for, and its kind.
     fn draw_loss(&self, rng: &mut Rng, allowed: Allowed) -> (u64, FaultKind) {
         let token = self.ring.timers.token_loss;
         let among = if rng.percent(80) {

@@ -1,4 +1,5 @@
-//! Faults that wait for their moment: they begin when somebody installs a ring, or when all others have ended an exchange.
+//! Faults that wait for their moment: they begin when some process installs a ring, or when all others have ended an
+//! exchange.
 
 use rota_core::contract::RingId;
 

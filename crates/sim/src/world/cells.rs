@@ -1,4 +1,4 @@
-//! Which cells of the table of events and states (membership A6) a run has been in.
+//! The cells of the table of events and states (membership A6) that a run has been in.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use rota_ring::wire::{self, Packet};
 
 use super::System;
 
-/// How often something came to a process in some state: by the state's name and the event's.
+/// Counts of events by the state of the process that each came to: by the state's name and the event's.
 pub type Cells = BTreeMap<(&'static str, &'static str), u64>;
 
 /// The states of a process in which events count.
 const STATES: [&str; 4] = ["operational", "gathering", "committing", "recovering"];
 
-/// The rows of A6, and what else can happen.
+/// The rows of A6, and other events.
 const EVENTS: [&str; 20] = [
     "data",
     "foreign data",
@@ -121,7 +121,7 @@ impl CellCounts {
         }
     }
 
-    /// Those that are not 0.
+    /// The counts that are not 0.
     pub fn named(&self) -> Cells {
         let rows = STATES.into_iter().zip(&self.0);
         rows.flat_map(|(state, row)| {

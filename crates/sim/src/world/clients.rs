@@ -1,4 +1,4 @@
-//! What clients ask for, and what they are told.
+//! The requests of clients, and the events that they are told.
 
 use std::collections::BTreeMap;
 
@@ -150,7 +150,7 @@ impl<S: System> World<'_, S> {
         answer
     }
 
-    /// What the layer has submitted is seen like what an application submits.
+    /// Messages that the layer has submitted are seen like those of an application.
     pub(super) fn take_submitted(&mut self, at: usize) {
         let system = self.system;
         while let Some(life) = &mut self.hosts[at].life

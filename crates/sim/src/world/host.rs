@@ -18,11 +18,11 @@ pub struct Host<E> {
     pub node: NodeId,
     pub disk: Disk,
     pub life: Option<Life<E>>,
-    /// How many processes it has started.
+    /// The number of processes that it has started.
     pub lives: u32,
     pub paused_until: u64,
     pub stalled_until: u64,
-    /// Nobody says that nobody listens.
+    /// The machine is gone as well: nobody says that nobody listens.
     pub gone: bool,
     /// It does not come back.
     pub retired: bool,
@@ -42,13 +42,13 @@ pub struct Life<E> {
     pub engine: Checked<E>,
     pub data: Socket,
     pub token: Socket,
-    /// What the system has to tell it besides datagrams.
+    /// News of the system for it besides datagrams.
     pub inputs: VecDeque<Input>,
     /// In the middle of something until its next wake-up.
     pub busy: bool,
     /// The engine may have outputs.
     pub undrained: bool,
-    /// An output that its socket does not take yet, and until when.
+    /// An output that its socket does not take yet, and the time until then.
     pub stuck: Option<(Output, u64)>,
     /// Sends that wait for something to be durable.
     pub waiting: Vec<(PersistId, Output)>,
@@ -61,7 +61,7 @@ pub struct Life<E> {
     pub app: App,
     /// Its clients, if it serves any.
     pub desk: Option<SimulatedClients>,
-    /// It belongs to what was before all voters lost what they had.
+    /// It is from before all voters lost what they had.
     pub former: bool,
 }
 
@@ -91,7 +91,7 @@ impl Socket {
     }
 }
 
-/// What a process's application knows.
+/// The knowledge of a process's application.
 #[derive(Default, Debug)]
 pub struct App {
     /// Its configuration.
@@ -101,15 +101,15 @@ pub struct App {
     pub confs: u64,
     /// Messages delivered in this configuration: how many, and a sum that any order gives.
     pub delivered: (u64, u64),
-    /// Where the last place was that it was given, and where what it was given or has missed ends.
+    /// The last position that it was given, and the end of all that it was given or has missed.
     pub last: u64,
     pub upto: u64,
     /// Messages it wants to submit.
     pub pending: u32,
     pub sent: u64,
-    /// Of its own messages, how many it has got back.
+    /// The number of its own messages that it has got back.
     pub returned: u64,
-    /// When it takes deliveries again.
+    /// The time at which it takes deliveries again.
     pub hungry_at: u64,
     /// There may be deliveries to take.
     pub more: bool,
@@ -125,7 +125,7 @@ impl App {
         self.delivered = (0, 0);
     }
 
-    /// It is given what stands at a position.
+    /// The application is given the message at a position.
     pub fn got(&mut self, position: u64) {
         self.last = position;
         self.upto = self.upto.max(position);

@@ -72,33 +72,34 @@ pub trait System {
         None
     }
 
-    /// The configuration whose members it has told all that they lack, with how many they are, while they change to
-    /// a view. That has left, or leaves with its next outputs.
+    /// The configuration whose members it has told all that they lack, with their number, while they change to a view.
+    /// The message has left, or leaves with the next outputs.
     fn said(&self, engine: &Self::Engine) -> Option<(RingId, usize)> {
         let _ = engine;
         None
     }
 
-    /// Until when it leaves some other process alone; `None` if it does not, or cannot be asked.
+    /// The time until which it leaves some other process alone; `None` if it does not, or cannot be asked.
     fn leaves_alone_until(&self, engine: &Self::Engine) -> Option<Time> {
         let _ = engine;
         None
     }
 
-    /// What its membership is doing now, where it has one and can be asked.
+    /// The state of its membership, where it has one and can be asked.
     fn state(&self, engine: &Self::Engine) -> Option<&'static str> {
         let _ = engine;
         None
     }
 
-    /// Whether all of its own messages are delivered, where it is not its own application that tells: what is
-    /// delivered while a process is excluded it never gets.
+    /// Whether all of its own messages are delivered, where its own application does not tell: a process never gets the
+    /// messages that are delivered while it is excluded.
     fn is_settled(&self, engine: &Self::Engine) -> Option<bool> {
         let _ = engine;
         None
     }
 
-    /// How often it had to keep what others may have delivered, without knowing whether anybody did.
+    /// The number of times that it had to keep messages that others may have delivered, without knowing whether anybody
+    /// did.
     fn outcomes(&self, engine: &Self::Engine) -> u64 {
         let _ = engine;
         0
@@ -110,7 +111,7 @@ pub trait System {
         Vec::new()
     }
 
-    /// Whether it has been in a view, where that is what it would forget with its life.
+    /// Whether it has been in a view, where a view is what it would forget with its life.
     fn remembers(&self, engine: &Self::Engine) -> bool {
         let _ = engine;
         true
@@ -143,11 +144,11 @@ pub struct World<'a, S: System> {
     queue: Queue,
     hosts: Vec<Host<S::Engine>>,
     network: Network,
-    /// Where engines use them.
+    /// The links, where engines use them.
     links: Option<Links>,
     pool: Pool,
     payloads: Payloads,
-    /// What clients have sent.
+    /// The messages that clients have sent.
     posts: Payloads,
     observers: Vec<&'a mut dyn Observer>,
     probe: Box<dyn Probe<S::Engine> + 'a>,
@@ -156,16 +157,16 @@ pub struct World<'a, S: System> {
     tally: Tally,
     cells: CellCounts,
     phase: Phase,
-    /// For how long some process still left another alone when the world healed.
+    /// The time for which some process still left another alone when the world healed.
     left_alone: u64,
-    /// How many members had been given up as deaf by then.
+    /// The number of members that had been given up as deaf by then.
     deaf: u64,
     finding: Option<Finding>,
     /// Faults that wait for a ring to be installed.
     armed: Vec<u32>,
-    /// Those that have begun, and whom each has cut off.
+    /// Snipes that have begun, each with the links that it has cut.
     sniped: Vec<(u32, Matrix)>,
-    /// Where engines vote.
+    /// The knowledge of votes, where engines vote.
     votes: Votes,
     rng: Rng,
 }
@@ -213,14 +214,14 @@ impl<'a, S: System> World<'a, S> {
         world
     }
 
-    /// Lets somebody watch.
+    /// Adds an observer.
     #[must_use]
     pub fn watched_by(mut self, observer: &'a mut dyn Observer) -> Self {
         self.observers.push(observer);
         self
     }
 
-    /// Lets somebody look into the engines.
+    /// Adds a probe that looks into the engines.
     #[must_use]
     pub fn probed_by(mut self, probe: impl Probe<S::Engine> + 'a) -> Self {
         self.probe = Box::new(probe);
@@ -241,7 +242,7 @@ impl<'a, S: System> World<'a, S> {
         if let Some(links) = &mut self.links {
             links.begin(&mut self.queue);
         }
-        // A long run has ten for each millisecond.
+        // A long run has ten events for each millisecond.
         let most = EVENTS.max(plan.horizon / MILLIS * 10);
         while self.finding.is_none() && self.phase != Phase::Over {
             let Some((time, what)) = self.queue.pop() else {
@@ -276,17 +277,17 @@ impl<'a, S: System> World<'a, S> {
         }
     }
 
-    /// What a host's clock shows.
+    /// The time on a host's clock.
     fn local(&self, at: usize) -> Time {
         Time(self.plan.hosts[at].clock.at(self.now))
     }
 
-    /// Has a host's loop turn at a time; an earlier wake-up no longer counts.
+    /// Sets the time of the next turn of a host's loop; an earlier wake-up no longer counts.
     fn wake(&mut self, at: usize, time: u64) {
         self.queue.wake(at as u16, time);
     }
 
-    /// Something is there for a host to look at, if it is not in the middle of something.
+    /// Wakes a host for something new, if it is not in the middle of something.
     fn wake_now(&mut self, at: usize) {
         let host = &self.hosts[at];
         let idle = host.life.as_ref().is_some_and(|life| !life.busy);
@@ -295,7 +296,7 @@ impl<'a, S: System> World<'a, S> {
         }
     }
 
-    /// Tells everybody who watches.
+    /// Tells all observers.
     fn emit(&mut self, process: Process, kind: EventKind) {
         let time = Time(self.now);
         let event = Event {

@@ -1,4 +1,4 @@
-//! The network: which datagrams arrive where, when, and in what state.
+//! The network: the datagrams that arrive, and the place, time and state of each arrival.
 
 use bytes::Bytes;
 use rota_core::contract::Class;
@@ -21,7 +21,7 @@ pub struct Arrival {
     pub segment: usize,
 }
 
-/// What the network did to datagrams.
+/// The effects of the network on datagrams.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct NetTally {
     pub cut: u64,
@@ -137,7 +137,7 @@ impl Network {
         (self.net.replay, self.net.garbage) = (0, 0);
     }
 
-    /// How long the next piece of a stream takes: longer if it has to be sent again.
+    /// The time that the next piece of a stream takes: longer if it has to be sent again.
     pub fn stream_delay(&mut self, from: usize, to: usize) -> u64 {
         let link = from * self.hosts + to;
         let data = self.net.lanes[Lane::Data as usize];
@@ -151,7 +151,7 @@ impl Network {
         delay
     }
 
-    /// What arrived, by its place in the slab.
+    /// The arrival at a place in the slab.
     pub fn take(&mut self, slot: u32) -> Option<Arrival> {
         let arrival = self.slab.get_mut(slot as usize)?.take();
         self.free.push(slot);
@@ -232,7 +232,7 @@ impl Network {
         }
         let sending = way.sending;
         let mut at = sending.at + way.plan.delay + self.rng.below(way.plan.jitter + 1) + later;
-        // What comes much later than it should holds nothing else up.
+        // A datagram that comes much later than it should holds nothing else up.
         if self.net.fifo && later == 0 {
             let class = usize::from(sending.class == Class::Token);
             let last = &mut self.last[(sending.from * self.hosts + way.to) * 2 + class];
@@ -345,8 +345,7 @@ fn first_of(sending: &Sending<'_>) -> Bytes {
     sending.bytes.slice(..end)
 }
 
-/// Which lane datagrams take: the kind is in the low four bits of their second byte, 1 for a token
-/// and 2 for a call for it.
+/// The lane of datagrams: the kind is in the low four bits of their second byte, 1 for a token and 2 for a call for it.
 fn lane(class: Class, bytes: &[u8]) -> Lane {
     match (class, bytes.get(1).map(|kind| kind & 0x0f)) {
         (Class::Data, _) => Lane::Data,

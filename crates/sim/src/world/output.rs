@@ -1,4 +1,4 @@
-//! Carries out what an engine asks for, one output after the other.
+//! Carries out the outputs of an engine, one after the other.
 
 use bytes::Bytes;
 use rota_check::event::{EventKind, Placed};
@@ -30,7 +30,7 @@ impl<S: System> World<'_, S> {
             Some((0, fault)) => {
                 let fault = *fault;
                 self.kill(at, fault);
-                // What is spared goes on with its output.
+                // A process that is spared goes on with its output.
                 self.hosts[at].life.as_ref()?;
             }
             Some((left, _)) => *left -= 1,
@@ -59,7 +59,7 @@ impl<S: System> World<'_, S> {
         }
         let output = life.engine.poll_output();
         if output.is_none() {
-            // What waited for the outputs may be delivered now.
+            // Deliveries that waited for the outputs may take place now.
             (life.undrained, life.app.more) = (false, true);
         }
         output

@@ -1,4 +1,4 @@
-//! What applications submit, and what was submitted.
+//! The payloads that applications submit, and the record of them.
 //!
 //! Payloads are slices of one pool of random bytes, or begin with bytes of their own. Each is hashed once,
 //! and a delivery is compared with what was sent.
@@ -21,7 +21,7 @@ pub struct Submitted {
     settled: bool,
 }
 
-/// What payloads are made of.
+/// The bytes that payloads are made of.
 #[derive(Debug)]
 pub struct Pool(Bytes);
 

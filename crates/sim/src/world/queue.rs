@@ -1,5 +1,5 @@
-//! What happens when. Two things at one time happen in the order in which they were asked for, so
-//! that the same plan always gives the same run.
+//! The queue of coming events. Two events at one time happen in the order in which they were asked for, so that the
+//! same plan always gives the same run.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -37,10 +37,10 @@ pub enum What {
     Look,
 }
 
-/// What happens to a link.
+/// The steps of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkStep {
-    /// It is looked after.
+    /// The link is looked after.
     Tend,
     /// One end gets to know of a session.
     Open,

@@ -11,12 +11,12 @@ use super::{System, World};
 use crate::groups::SimulatedClients;
 use crate::plan::{DiskLoss, MILLIS, SECONDS};
 
-/// How often it is looked whether the world rests.
+/// The time between two looks whether the world rests.
 const LOOKS: u64 = 10 * MILLIS;
-/// How long draining everything may take, beyond agreeing on a configuration.
+/// The longest time for draining everything, beyond agreement on a configuration.
 const DRAINS_WITHIN: u64 = 300 * SECONDS;
 
-/// How far a run is.
+/// The phase of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// Anything may fail.
@@ -72,8 +72,8 @@ impl<S: System> World<'_, S> {
         self.queue.push(self.now + LOOKS, What::Look);
     }
 
-    /// Who belongs to what was before all voters lost what they had is started again; and who does not open a log again
-    /// that has failed.
+    /// Kills a process from before all voters lost what they had, and one that never opens its failed log again.
+    /// Healing starts both again.
     fn end_former(&mut self, at: usize) {
         let host = &self.hosts[at];
         let Some(life) = &host.life else { return };
@@ -162,15 +162,16 @@ impl<S: System> World<'_, S> {
         }
     }
 
-    /// Where engines vote a run may take longer, as with windows of one packet and slow disks, as long as somebody gets further; and for
-    /// as long as there is something to vote for, acceptors that were behind may want another round.
+    /// Whether a run of engines that vote may go on. It may take longer, as with windows of one packet and slow disks,
+    /// as long as somebody gets further; and for as long as there is something to vote for, acceptors that were behind
+    /// may want another round.
     fn progresses(&self, since: u64) -> bool {
         let votes = self.plan.uring.is_some() && !self.is_still();
         votes && self.now <= since + 6 * DRAINS_WITHIN
     }
 
-    /// For how long some process still leaves another alone, as links that stayed cut can make it do. It
-    /// takes as much longer to agree; who begins to leave others alone in a healed world is wrong.
+    /// The time for which some process still leaves another alone, as links that stayed cut can make it do. Agreement
+    /// takes as much longer; a process that begins to leave others alone in a healed world is wrong.
     fn left_alone_for(&self) -> u64 {
         let remaining = self.hosts.iter().enumerate().filter_map(|(at, host)| {
             let until = self
@@ -182,7 +183,7 @@ impl<S: System> World<'_, S> {
         remaining.max().unwrap_or(0) / 10 * 11
     }
 
-    /// How often processes have given up a member that got tokens and missed packets.
+    /// The number of times that processes have given up a member that got tokens and missed packets.
     fn given_up_as_deaf(&self) -> u64 {
         let lives = self.hosts.iter().filter_map(|host| host.life.as_ref());
         let counts = lives.map(|life| {
@@ -195,7 +196,7 @@ impl<S: System> World<'_, S> {
     /// Time from healing to agreement, at most.
     fn converges_within(&self) -> u64 {
         if self.plan.uring.is_some() {
-            // They agree within the order, and who was away hears of it when it has caught up.
+            // Processes agree within the order, and one that was away hears of it when it has caught up.
             return DRAINS_WITHIN;
         }
         self.plan.converges_within() + self.left_alone
@@ -211,8 +212,8 @@ impl<S: System> World<'_, S> {
         }
     }
 
-    /// Where views count: each message of a live process has come to some application, or is known to have been counted
-    /// as delivered by one that died or did not know.
+    /// With views, each message of a live process has come to some application, or is known to have been counted as
+    /// delivered by a process that died or did not know.
     fn judge_lost(&mut self) {
         if self.plan.views.is_none() {
             return;
@@ -281,7 +282,7 @@ impl<S: System> World<'_, S> {
         }
     }
 
-    /// Whether all are at the end of the one order: who has missed something counts only from there on.
+    /// Whether all are at the end of the one order: a process that has missed something counts only from there on.
     fn at_one_place(&self) -> Result<(), String> {
         let last = self.apps().map(|(_, app)| app.last).max().unwrap_or(0);
         if self.apps().all(|(_, app)| app.upto >= last) {

@@ -1,4 +1,4 @@
-//! What a run comes to.
+//! The counts and the outcome of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::{Cells, System, World};
 use crate::observe::{Coverage, Finding};
 use crate::plan::{DiskMode, FaultKind, Loss, MILLIS, Plan};
 
-/// What is counted when something is lost for good.
+/// The name under which a loss for good is counted.
 pub(super) const fn lost(what: Loss) -> &'static str {
     match what {
         Loss::Disk => "stores_replaced",
@@ -22,7 +22,7 @@ pub(super) const fn lost(what: Loss) -> &'static str {
     }
 }
 
-/// What has to happen where there are clients.
+/// Events that have to happen where there are clients.
 const OF_CLIENTS: [&str; 17] = [
     "views_by_join",
     "views_by_leave",
@@ -58,7 +58,7 @@ const OF_EXCLUSION: [&str; 8] = [
     "groups_interrupted",
 ];
 
-/// What engines count that can only come of a mistake in one of them.
+/// Counters of engines that only a mistake in an engine makes grow.
 const STAND_STILL: [&str; 10] = [
     "views_malformed",
     "views_incomplete",
@@ -72,22 +72,22 @@ const STAND_STILL: [&str; 10] = [
     "uring_messages_malformed",
 ];
 
-/// What a run comes to.
+/// The outcome of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// Of which seed.
+    /// The seed of the run.
     pub seed: u64,
-    /// How long it took, in the world's own time.
+    /// The time that the run took, in the world's own nanoseconds.
     pub virtual_nanos: u64,
     /// The same for the same plan, always.
     pub trace_hash: u64,
-    /// What was counted.
+    /// The counts of the run.
     pub tally: Tally,
-    /// What must not be and was.
+    /// The violation that was found, if one was.
     pub finding: Option<Finding>,
 }
 
-/// What a run counts.
+/// The counts of a run.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Tally {
     /// Things that happened in the world.
@@ -98,11 +98,11 @@ pub struct Tally {
     pub configurations: u64,
     /// The engines' counters, over all processes.
     pub counters: BTreeMap<&'static str, u64>,
-    /// How often what a campaign is about happened.
+    /// The counts of the events that a campaign is about.
     pub coverage: Coverage,
-    /// How often what came to whom in which state.
+    /// The counts of events by the state of the process that each came to.
     pub cells: Cells,
-    /// What engines said, at their end, that an operator should know.
+    /// Notes of engines, at their end, for an operator.
     pub notes: BTreeSet<String>,
 }
 
@@ -147,7 +147,7 @@ impl Tally {
     }
 }
 
-/// What a plan has that not all have, where engines vote.
+/// The settings of a plan, where engines vote, that not all plans have.
 fn settings(plan: &Plan) -> impl Iterator<Item = &'static str> {
     let uring = plan.uring.as_ref().filter(|uring| uring.is_wide);
     let disks = plan.disks.filter(|disks| disks.mode != DiskMode::Memory);
@@ -173,7 +173,7 @@ fn settings(plan: &Plan) -> impl Iterator<Item = &'static str> {
     settings.filter_map(|(name, has)| has.then_some(name))
 }
 
-/// What a fault of this kind is counted as. `has_links`: links break where others lose datagrams.
+/// The name under which a fault of this kind is counted. `has_links`: links break where others lose datagrams.
 const fn effect(kind: &FaultKind, has_links: bool) -> &'static str {
     match *kind {
         FaultKind::Cut { .. } | FaultKind::Flap { .. } if has_links => "link_breaks",
@@ -199,10 +199,10 @@ const fn effect(kind: &FaultKind, has_links: bool) -> &'static str {
 }
 
 impl<S: System> World<'_, S> {
-    /// What the plan sets out to do has to happen in some run: it counts from 0.
+    /// Counts the events that the plan sets out to cause from 0: each has to happen in some run.
     pub(super) fn expect(&mut self) {
         let plan = self.plan;
-        // Where all goes over links, datagrams are nobody's.
+        // Datagrams are nobody's where all messages go over links.
         let lanes = if plan.uring.is_some() {
             &[][..]
         } else {
@@ -252,7 +252,7 @@ impl<S: System> World<'_, S> {
     fn expect_clients(&mut self) {
         let others: &[_] = match (self.plan.views.is_some(), self.plan.faults.is_empty()) {
             (false, false) => &OF_TRANSITIONS,
-            // It takes a fault in time to cut an exchange off, or to keep somebody out of a view.
+            // An exchange that is cut off, or a process that is kept out of a view, takes a fault in time.
             (false, true) => &OF_TRANSITIONS[..1],
             (true, true) => &[],
             (true, false) => &OF_EXCLUSION,
@@ -272,7 +272,7 @@ impl<S: System> World<'_, S> {
         }
     }
 
-    /// Adds up what the process on a host has counted.
+    /// Adds up the counts of the process on a host.
     pub(super) fn count_life(&mut self, at: usize) {
         let Some(life) = &self.hosts[at].life else {
             return;

@@ -16,18 +16,18 @@ use crate::plan::{DiskLoss, Fault, FaultKind, MILLIS};
 /// A process that has no outputs to be killed between is killed after this long.
 const DOOMED_FOR: u64 = 100 * MILLIS;
 
-/// How a process ends.
+/// The end of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct Death {
-    /// Nobody says that nobody listens.
+    /// The host is gone as well: nobody says that nobody listens.
     pub host_too: bool,
-    /// What ends.
+    /// The process or the machine ends.
     pub what: Crash,
-    /// What is left on the disk.
+    /// The loss on the disk.
     pub disk: DiskLoss,
     /// It does not come back.
     pub for_good: bool,
-    /// When it does, in nanoseconds.
+    /// The time after which it does, in nanoseconds.
     pub lasts: u64,
 }
 
@@ -95,7 +95,7 @@ impl<S: System> World<'_, S> {
         else {
             return;
         };
-        // What the machine had not written ends with it, where that counts.
+        // Records that the machine had not written end with it, where engines keep logs.
         let what = if host_too && plan.disks.is_some() {
             Crash::Power
         } else {
@@ -176,13 +176,13 @@ impl<S: System> World<'_, S> {
         }
     }
 
-    /// Where views count: whom this kill has met.
+    /// With views, counts the roles that the killed process had.
     fn cover_death(&mut self, life: &Life<S::Engine>) {
         if self.plan.views.is_none() {
             return;
         }
         let engine = life.engine.get();
-        // Perhaps nobody ever delivers what only this one would have.
+        // Perhaps nobody ever delivers the messages that only this process would have.
         for (process, counters) in self.system.undelivered(engine) {
             self.payloads.settle(process, counters);
         }
@@ -197,9 +197,9 @@ impl<S: System> World<'_, S> {
         }
     }
 
-    /// Whether fewer than a majority of the nodes that count have forgotten what views they were in if this one dies as well: that
-    /// is what data paths ask for. Others may be killed at any time. Where a disk was `emptied`, those that were in none yet are as
-    /// good as those that have forgotten: nobody can tell them apart.
+    /// Whether fewer than a majority of the nodes that count have forgotten their views if this one dies as well: data
+    /// paths ask for that. Others may be killed at any time. Where a disk was `emptied`, nodes that were in no view yet
+    /// are as good as those that have forgotten: nobody can tell them apart.
     fn may_forget(&self, at: usize, emptied: bool) -> bool {
         if self.plan.views.is_none_or(|views| views.amnesia) {
             return true;
@@ -284,7 +284,7 @@ impl<S: System> World<'_, S> {
                 self.network.storm(links, [loss, others, others]);
             }
             FaultKind::Rush { messages } => self.rush(*messages),
-            // They begin when somebody installs a ring, and when all others have ended an exchange.
+            // A snipe begins when some process installs a ring, and a mute when all others have ended an exchange.
             FaultKind::Snipe | FaultKind::Mute => return self.armed.push(index),
             FaultKind::Replay { host, count } => {
                 self.network
@@ -319,7 +319,7 @@ impl<S: System> World<'_, S> {
         }
     }
 
-    /// All applications want to submit so many messages.
+    /// All applications want to submit this number of messages.
     fn rush(&mut self, messages: u32) {
         self.tally.cover("rushes");
         for at in 0..self.hosts.len() {

@@ -1,4 +1,4 @@
-//! One turn of a process's loop: what it does next, and how long that takes it.
+//! One turn of a process's loop: its next action, and the time that this takes.
 
 use bytes::Bytes;
 use rota_check::event::{Conf, EventKind, Placed, Sent, nowhere};
@@ -10,7 +10,7 @@ use rota_core::contract::{
 use super::{System, World};
 use crate::plan::{Appetite, FaultKind, MICROS};
 
-/// How long an application waits after the engine was full.
+/// The time that an application waits after the engine was full.
 const FULL_FOR: u64 = 200 * MICROS;
 /// Messages that an application wants to submit, at most.
 const PENDING: u32 = 256;
@@ -54,7 +54,7 @@ impl<S: System> World<'_, S> {
         if let Some(cost) = self.deliver(at) {
             return Some(cost);
         }
-        // What a loop looks at first when several things are due is nobody's promise.
+        // No loop promises an order when several things are due.
         let things = if self.links.is_some() { 4 } else { 3 };
         let order = self.hosts[at].rng.below(things);
         (0..things).find_map(|place| match (order + place) % things {

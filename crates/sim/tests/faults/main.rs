@@ -172,7 +172,7 @@ fn nothing_that_waits_for_a_failed_write_is_sent() {
     assert!(outcome.tally.counter("persisted") >= 3);
 }
 
-/// How many numbers toys forget whose disks are like this, over many faults of a kind. The faults hit all or two.
+/// The count of numbers that toys with such disks forget, over many faults of a kind. The faults hit all or two.
 fn forgotten(disks: DisksPlan, toys: Toys, kind: impl Fn(u64) -> FaultKind) -> (u64, Coverage) {
     let fault = |n| {
         let (at, kind) = (n * 50 * MILLIS, kind(n));

@@ -1,6 +1,5 @@
-//! An engine that does nothing well but uses all of the contract: it says hello at intervals, counts
-//! as its configuration whoever it has heard lately, and keeps a number on disk that grows with each
-//! of its lives.
+//! An engine that does nothing well but uses all of the contract: it says hello at intervals, counts as its
+//! configuration the processes that it has heard lately, and keeps a number on disk that grows with each of its lives.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,7 +18,7 @@ const LOG: LogId = LogId(1);
 /// As long as the shortest datagram there is.
 const HELLO_BYTES: usize = 40;
 
-/// How a toy is made.
+/// The flaws of toys.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Toys {
     /// It does not wait until its number is durable.

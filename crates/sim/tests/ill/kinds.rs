@@ -95,7 +95,7 @@ pub const KINDS: [Kind; 27] = [
     kind("has an application that hangs", |plan, host| {
         lasting(plan, FaultKind::Stall { host });
     }),
-    // That slows the others down, as it should: it is flow control.
+    // A slow application slows the others down, as it should: it is flow control.
     kind("has a slow application", |plan, ill| {
         plan.hosts[ill].appetite = Appetite {
             take: 1,

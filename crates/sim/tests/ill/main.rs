@@ -1,8 +1,9 @@
 //! One member is ill, for good: whatever it has, the others serve each other nearly all the time, from ten seconds on. Both ends of a link
 //! that is cut are as ill.
 //!
-//! `ROTA_ILL=3,8` looks at rings of so many nodes, with the first and the last of them ill; otherwise it is one of three. `ROTA_ILL_KIND=half` looks
-//! only at kinds with that in their names, `ROTA_ILL_EVERY=1000` has each node send in every millisecond (in microseconds; otherwise 20,000).
+//! `ROTA_ILL=3,8` looks at rings of these numbers of nodes, with the first and the last node ill; otherwise it is one
+//! of three. `ROTA_ILL_KIND=half` looks only at kinds with that in their names, `ROTA_ILL_EVERY=1000` has each node
+//! send in every millisecond (in microseconds; otherwise 20,000).
 
 mod kinds;
 mod served;
@@ -28,11 +29,11 @@ use served::Served;
 
 /// The illness begins.
 const BEGINS: u64 = SECONDS;
-/// From then on it is looked whether the others are served.
+/// The others have to be served from then on.
 const LOOKS: u64 = BEGINS + 10 * SECONDS;
-/// Until then.
+/// The illness ends.
 const ENDS: u64 = LOOKS + 40 * SECONDS;
-/// So much of the time, in thousandths.
+/// The least part of the time in which they are, in thousandths.
 const LEAST: u64 = 950;
 
 /// Broken versions are in force for all threads.
@@ -65,7 +66,7 @@ fn run<S: System>(plan: &Plan, system: &S, mut checks: impl Observer) -> (Served
     (served, outcome.finding)
 }
 
-/// For how much of the time the others serve each other, in thousandths.
+/// The part of the time in which the others serve each other, in thousandths.
 fn look(which: EngineName, nodes: usize, kind: &Kind, ill: usize) -> u64 {
     let plan = plan(which, nodes, kind, ill);
     let (served, finding) = match which {
@@ -85,7 +86,7 @@ fn look(which: EngineName, nodes: usize, kind: &Kind, ill: usize) -> u64 {
     together
 }
 
-/// Which rings are looked at: how many nodes, and who is ill. Of a link it matters which end it is.
+/// The rings that are looked at: the number of nodes, and the ill one. Of a link it matters which end it is.
 fn rings(index: usize, kind: &Kind) -> Vec<(usize, usize)> {
     let Ok(sizes) = std::env::var("ROTA_ILL") else {
         return match kind.is_of_a_link {
@@ -110,7 +111,7 @@ fn the_others_are_served(which: EngineName) {
         for (nodes, ill) in rings(index, kind) {
             let together = look(which, nodes, kind, ill);
             let least = match which {
-                // What is lost of values is asked for, and that takes longer than a look now and then.
+                // Lost values are asked for, and that takes longer than a look now and then.
                 RingPaxos => LEAST - 30,
                 _ => LEAST,
             };

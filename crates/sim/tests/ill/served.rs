@@ -1,4 +1,4 @@
-//! Whom messages reach, and when.
+//! The senders and the receivers of messages that arrive, with the times.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::{ENDS, LOOKS};
 /// A node is served where it gets something of each other one in each of these. Nodes wait longer for a token that may be lost.
 const SLOT: u64 = 300 * MILLIS;
 
-/// Who got something of whom, and when.
+/// The times at which each node got something of each other one.
 #[derive(Default)]
 pub struct Served {
     /// Slot, receiver, sender.
@@ -30,7 +30,7 @@ impl Observer for Served {
 }
 
 impl Served {
-    /// For how much of the time all but one get what all but that one say, in thousandths.
+    /// The part of the time in which all but one get what all but that one say, in thousandths.
     pub fn together(&self, nodes: usize, ill: usize) -> u64 {
         let healthy: Vec<usize> = (0..nodes).filter(|node| *node != ill).collect();
         let slots = LOOKS / SLOT..ENDS / SLOT;

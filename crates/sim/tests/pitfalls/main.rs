@@ -1,5 +1,5 @@
-//! Pitfalls that need many nodes, load or time: worlds with nothing left to chance but what is said. All
-//! properties are checked as they run and when they have come to rest.
+//! Pitfalls that need many nodes, load or time: worlds with nothing left to chance but what is said. All properties are
+//! checked as the worlds run and when they have come to rest.
 
 mod checked;
 

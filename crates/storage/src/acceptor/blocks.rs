@@ -1,9 +1,9 @@
-//! What was appended and is not written yet, as whole blocks.
+//! Appended bytes that are not written yet, as whole blocks.
 //!
-//! A group of votes is written once and read again only by those who come back, so copying it into the system's memory and
-//! writing that back page by page is most of what a group costs. With `O_DIRECT` the disk takes it from here: whole blocks
-//! from aligned memory. What the first block had before is written again as it was, and the last one is filled with zeros,
-//! where records end anyway.
+//! A group of votes is written once and read again only by processes that come back, so copying it into the system's
+//! memory and writing that back page by page is most of what a group costs. With `O_DIRECT` the disk takes it from
+//! here: whole blocks from aligned memory. The earlier bytes of the first block are written again as they were, and the
+//! last block is filled with zeros, where records end anyway.
 
 use std::io;
 
@@ -15,14 +15,14 @@ use super::record::RecordRef;
 /// memory.
 pub(super) const BLOCK: usize = 4096;
 
-/// More memory than this is given back when it is written.
+/// More memory than this is given back after a write.
 pub(super) const USUAL: usize = 16 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     /// Begins with a block.
     memory: Pages,
-    /// So much of the first block is in the file already.
+    /// The bytes of the first block that are in the file already.
     written: usize,
 }
 
@@ -34,7 +34,7 @@ impl Blocks {
         blocks
     }
 
-    /// The same in the memory that is there: what was in it is written.
+    /// The same in the memory that is there: its contents are written.
     pub fn go_on_behind(&mut self, before: &[u8]) {
         let written = before.len() % BLOCK;
         let start = before.len() - written;
@@ -44,7 +44,7 @@ impl Blocks {
         self.written = written;
     }
 
-    /// What is not written, in bytes.
+    /// The number of bytes that are not written.
     pub fn len(&self) -> usize {
         self.memory.len() - self.written
     }
@@ -58,19 +58,19 @@ impl Blocks {
         record.encode_to(room, key, offset, synced_before);
     }
 
-    /// So much of the block that is written next is in the file already.
+    /// The bytes of the block that is written next that are in the file already.
     pub const fn written(&self) -> usize {
         self.written
     }
 
-    /// Has `memory` written next, which has what comes behind the block that is begun; hands out its own, with nothing in
-    /// it that is not written.
+    /// Has `memory` written next, which goes on behind the block that is begun; hands out its own memory, with nothing
+    /// in it that is not written.
     pub fn take_over(&mut self, memory: &mut Pages) {
         memory[..self.written].copy_from_slice(&self.memory[..self.written]);
         std::mem::swap(&mut self.memory, memory);
     }
 
-    /// Writes all of it; `end` is where in the file it ends.
+    /// Writes all of it; `end` is its end in the file.
     pub fn write<F: LogFile>(&mut self, file: &F, end: u64) -> io::Result<()> {
         let bytes = self.memory.len();
         let filled = bytes.next_multiple_of(BLOCK);
@@ -93,7 +93,7 @@ mod tests {
     use crate::acceptor::record::Kind;
     use std::sync::{Arc, Mutex};
 
-    /// What was appended: where, and whether the memory was aligned.
+    /// A file in memory, which checks the places of writes and the alignment of their memory.
     #[derive(Clone, Debug, Default)]
     struct Written(Arc<Mutex<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! All of a log that nobody has open, read without writing to it: for those who have nothing else left.
+//! All of a log that nobody has open, read without writing to it: for an operator who has nothing else left.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,17 +12,17 @@ use super::options::boot_id;
 use super::record::{Record, RecordRef};
 use super::survey::survey;
 
-/// What a log keeps.
+/// The contents of a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Contents {
-    /// Whose it is.
+    /// The owner of the log.
     pub identity: Identity,
-    /// How often it was opened.
+    /// The number of times that the log was opened.
     pub life: u64,
-    /// Whether something may be missing that was answered: see [`super::DiskLog::lost_some`]. So it is of a log that is read on
-    /// another machine, if answers did not wait for the disk and it was not closed in order.
+    /// Whether something that was answered may be missing: see [`super::DiskLog::lost_some`]. This also holds for a log
+    /// that is read on another machine, if answers did not wait for the disk and it was not closed in order.
     pub lost_some: bool,
-    /// What is kept by key, ascending.
+    /// The state by key, ascending.
     pub state: Vec<Record>,
     /// Votes and skips, by instance. None overlaps another.
     pub votes: Vec<Record>,

@@ -1,4 +1,4 @@
-//! What the log asks of a file system, so that tests can have each of it fail.
+//! The calls of the log to a file system, so that tests can have each of them fail.
 
 use std::fs::File;
 use std::io;
@@ -46,7 +46,7 @@ pub trait LogFile: Clone + Send + Sync + 'static {
     fn bytes(&self) -> io::Result<u64>;
 }
 
-/// What a file is opened for.
+/// The purpose for which a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// Reading.
@@ -55,7 +55,7 @@ pub enum Access {
     Write,
     /// The same, empty, and made where it is not there.
     Create,
-    /// Reading and writing; what is appended is to be durable soon.
+    /// Reading and writing; appended blocks are to be durable soon.
     Append,
 }
 
@@ -64,10 +64,10 @@ pub trait LogDisk: Send {
     /// Its files.
     type File: LogFile;
 
-    /// Where it is, for messages.
+    /// The path of the directory, for messages.
     fn path(&self) -> &Path;
 
-    /// Whether it is there.
+    /// Whether the directory is there.
     fn has_directory(&self) -> bool;
 
     /// Keeps other processes from using it, until this is dropped.

@@ -1,4 +1,4 @@
-//! What can go wrong with an acceptor's log.
+//! The errors of an acceptor's log.
 
 use std::fmt;
 use std::io;
@@ -9,11 +9,11 @@ use super::header::Identity;
 /// A place in a file that is not as it was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Damage {
-    /// Which file.
+    /// The file.
     pub file: PathBuf,
-    /// Where in it.
+    /// The offset in the file.
     pub offset: u64,
-    /// What is wrong there.
+    /// The damage, in words.
     pub what: &'static str,
 }
 
@@ -33,18 +33,18 @@ pub enum LogOpenError {
     InUse(PathBuf),
     /// There is no log, though there was one.
     Lost(PathBuf),
-    /// Somebody else's log.
+    /// A log of another cluster, acceptor or ring.
     WrongOwner {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Whose it is.
+        /// The owner of the log.
         found: Identity,
-        /// Who wanted to use it.
+        /// The owner that wanted to use it.
         wanted: Identity,
     },
     /// Written by a later version of this program.
     Version {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Its version.
         found: u16,
@@ -53,22 +53,22 @@ pub enum LogOpenError {
     Damaged(Damage),
     /// An older copy of the log was put back: it was opened more often than it says.
     Older {
-        /// Where it is.
+        /// The path of the log.
         path: PathBuf,
-        /// How often it was opened.
+        /// The number of openings that the log says.
         found: u64,
-        /// How often it must have been opened, at least.
+        /// The number of openings that there must have been, at least.
         wanted: u64,
     },
     /// Segments of that many bytes are not possible.
     SegmentBytes(u64),
     /// The system does not let it be read, written or made durable.
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What was being done.
+        /// The operation that failed, in words.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
 }
@@ -145,12 +145,12 @@ pub enum AppendError {
     Io(io::Error),
     /// Too many bytes for one request. Nothing was appended.
     TooLong {
-        /// How many it takes.
+        /// The bytes of the request.
         bytes: u64,
-        /// How many are possible.
+        /// The bytes that are possible.
         limit: u64,
     },
-    /// It failed before.
+    /// The log failed before.
     Failed,
 }
 
@@ -176,10 +176,10 @@ impl std::error::Error for AppendError {}
 pub enum FetchError {
     /// Some of the instances are not kept any more.
     Trimmed {
-        /// The first that is.
+        /// The first instance that is kept.
         first: u64,
     },
-    /// What was written is not there any more.
+    /// A record is not as it was written.
     Damaged(Damage),
     /// The system does not let it be read.
     Io(io::Error),

@@ -1,4 +1,4 @@
-//! Reading records back, for those who catch up.
+//! Reading records back, for processes that catch up.
 
 use super::dir::LogDisk;
 use super::error::{Damage, FetchError};
@@ -9,22 +9,22 @@ use super::record::Record;
 use super::scan::Window;
 use super::survey::segment_name;
 
-/// No more is read at once.
+/// The most bytes that are read at once.
 const MOST: usize = 1 << 20;
-/// No less is read at once.
+/// The fewest bytes that are read at once.
 const LEAST: usize = 16 << 10;
 
-/// What was asked for, or the first part of it.
+/// The records that were asked for, or the first of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fetched {
     /// Votes and skips, by instance; nothing is kept of those instances that are missing.
     pub records: Vec<Record>,
-    /// Where to go on, if this is not all.
+    /// The instance to go on with, if this is not all.
     pub next: Option<u64>,
 }
 
 impl<D: LogDisk> DiskLog<D> {
-    /// What is kept of the instances from `first` to `last`: payloads of about `bytes`, but at least one record.
+    /// The records of the instances from `first` to `last`: payloads of about `bytes`, but at least one record.
     ///
     /// # Errors
     /// [`FetchError`].
@@ -37,7 +37,7 @@ impl<D: LogDisk> DiskLog<D> {
                 first: self.first(),
             });
         }
-        // What was appended just now may not be in the file yet.
+        // The newest records may not be in the file yet.
         self.write().map_err(|_| FetchError::Failed)?;
         let (mut records, mut taken, mut from) = (Vec::new(), 0, first);
         let mut window = None;

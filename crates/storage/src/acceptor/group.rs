@@ -1,7 +1,7 @@
 //! Records that are gathered before it is known where in the log they will be.
 //!
-//! A value is copied into the memory that the disk takes it from while whoever asks for that still has it at hand: the
-//! log, in its own thread and perhaps on another processor, would have to get it from afar. What depends on the place is
+//! A value is copied into the memory that the disk takes it from while the caller still has it at hand: the log, in its
+//! own thread and perhaps on another processor, would have to get it from afar. The fields that depend on the place are
 //! filled in when the group is appended.
 
 use super::blocks::{BLOCK, USUAL};
@@ -9,23 +9,24 @@ use super::error::AppendError;
 use super::pages::Pages;
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, RecordRef};
 
-/// Room for so many is kept.
+/// The number of records for which room is kept.
 const USUAL_RECORDS: usize = 64 << 10;
 
-/// Records, and up to where the log is to be trimmed, on their way to [`DiskLog::append_group`](super::DiskLog::append_group).
+/// Records, and the instance up to which the log is to be trimmed, on their way to
+/// [`DiskLog::append_group`](super::DiskLog::append_group).
 #[derive(Debug, Default)]
 pub struct Group {
-    /// Begins with room for what records before them have in the same block.
+    /// Begins with room for the earlier bytes of the same block.
     pub(super) memory: Pages,
-    /// So much.
+    /// The bytes of that room.
     pub(super) lead: usize,
     records: Vec<Gathered>,
     trim: Option<u64>,
-    /// A record that no log takes had so many bytes.
+    /// The bytes of a record that is too long for any log, if there was one.
     too_long: Option<usize>,
 }
 
-/// One of them: where it begins in memory, and what it is about.
+/// A gathered record: its place in memory, and its subject.
 #[derive(Debug)]
 struct Gathered {
     at: usize,
@@ -62,17 +63,17 @@ impl Group {
         self.trim = self.trim.max(Some(first));
     }
 
-    /// Whether there is nothing to be appended.
+    /// Whether there is nothing to append.
     pub const fn is_empty(&self) -> bool {
         self.records.is_empty() && self.trim.is_none() && self.too_long.is_none()
     }
 
-    /// Where it wants the log trimmed.
+    /// The first instance that the log is to keep, if it is to be trimmed.
     pub(super) const fn trims(&self) -> Option<u64> {
         self.trim
     }
 
-    /// What its records take in the log.
+    /// The bytes of its records in the log.
     pub(super) fn bytes(&self) -> u64 {
         (self.memory.len() - self.lead) as u64
     }
@@ -96,7 +97,7 @@ impl Group {
         })
     }
 
-    /// Where in memory its records begin: to be sealed.
+    /// Calls `seal` for each record, with its header and its offset from the first one.
     pub(super) fn seal(&mut self, mut seal: impl FnMut(&mut [u8], usize)) {
         for gathered in &self.records {
             let header = &mut self.memory[gathered.at..][..HEADER_BYTES];
@@ -104,7 +105,7 @@ impl Group {
         }
     }
 
-    /// Nothing is in it any more. What is put into it next is expected to come behind `end`.
+    /// Empties the group. The next records are expected to come behind `end`.
     pub(super) fn begin_behind(&mut self, end: u64) {
         self.records.clear();
         self.records.shrink_to(USUAL_RECORDS);

@@ -1,4 +1,4 @@
-//! Whose log it is, and the first page of a segment.
+//! The owner of a log, and the first page of a segment.
 
 use rota_core::contract::{LogId, NodeId};
 use std::fmt;
@@ -6,21 +6,21 @@ use std::fmt;
 /// The first page of a segment: its header, alone, so that no record shares a page with it.
 pub(super) const PAGE: u64 = 4096;
 
-/// How much of the page is used.
+/// The bytes of the page that are used.
 pub(super) const HEADER_BYTES: usize = 64;
 
 const MAGIC: &[u8; 8] = b"ROTAPLOG";
 const VERSION: u16 = 1;
 const SUM_AT: usize = HEADER_BYTES - 4;
 
-/// Whose log it is. A log is used by nobody else.
+/// The owner of a log. No other one uses it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
     /// The cluster's number.
     pub cluster: u32,
     /// The acceptor.
     pub node: NodeId,
-    /// Which of its logs: the ring.
+    /// The ring, as each has a log of its own.
     pub log: LogId,
 }
 
@@ -69,7 +69,7 @@ impl Fields<'_> {
         u64::from_le_bytes(self.take())
     }
 
-    /// Whose log it is; `None` if there is no such node.
+    /// The owner of the log; `None` if there is no such node.
     pub fn identity(&mut self) -> Option<Identity> {
         let (cluster, node, log) = (self.u32(), self.u16(), self.u16());
         Some(Identity {
@@ -89,13 +89,13 @@ pub(super) fn put_identity(out: &mut Vec<u8>, identity: Identity) {
 /// Why a page was not understood.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BadPage {
-    /// It is not what was written.
+    /// The page is not as it was written.
     Damaged,
     /// A later version wrote it.
     Version(u16),
 }
 
-/// Appends the sum of what is in `out`.
+/// Appends the sum of the bytes in `out`.
 pub(super) fn put_sum(out: &mut Vec<u8>) {
     let sum = crc_fast::crc32_iscsi(out);
     out.extend(sum.to_le_bytes());
@@ -120,7 +120,7 @@ pub(super) fn checked<'a>(
     }
 }
 
-/// What the first page of a segment says.
+/// The contents of the first page of a segment.
 ///
 /// | bytes | field, little-endian |
 /// |---|---|
@@ -129,10 +129,10 @@ pub(super) fn checked<'a>(
 /// | 10..12 | 0 |
 /// | 12..20 | cluster, node, ring |
 /// | 20..28 | number of the segment |
-/// | 28..36 | which life of the log made it |
+/// | 28..36 | the life of the log that made it |
 /// | 36..44 | bytes of the file |
-/// | 44..52 | where the records end in the segment before |
-/// | 52..60 | where the records end that were written together with this page |
+/// | 44..52 | the end of the records in the segment before |
+/// | 52..60 | the end of the records that were written together with this page |
 /// | 60..64 | CRC32C of all before |
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct SegmentHeader {
@@ -180,8 +180,8 @@ impl SegmentHeader {
         })
     }
 
-    /// What the checksums of its records begin with: with it, no record of what a recycled file held before
-    /// is good. Two segments of one number, made in two lives, differ, too.
+    /// The beginning of the checksums of its records: with it, no earlier record of a recycled file is good. Two
+    /// segments of one number, made in two lives, differ, too.
     pub fn key(&self) -> u32 {
         let mut bytes = Vec::with_capacity(24);
         put_identity(&mut bytes, self.identity);

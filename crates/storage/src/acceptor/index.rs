@@ -1,7 +1,7 @@
-//! Where the newest record of each instance is.
+//! The place of the newest record of each instance.
 //!
-//! Eight bytes an instance where they are dense: places are kept in blocks of 64. Votes and skips never overlap
-//! in it; what is written later takes the place of what was there.
+//! Eight bytes an instance where they are dense: places are kept in blocks of 64. Votes and skips never overlap in it;
+//! a later record takes the place of earlier ones.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub(super) struct Index {
     votes: BTreeMap<u64, Box<[Place; BLOCK as usize]>>,
     /// By the first instance: the last one, and the place. They do not overlap.
     skips: BTreeMap<u64, (u64, Place)>,
-    /// Nothing before it is kept.
+    /// The instances before this one are not kept.
     from: u64,
 }
 
@@ -64,7 +64,7 @@ impl Index {
         }
     }
 
-    /// Of how many instances something is kept.
+    /// The number of instances of which something is kept.
     pub fn count(&self) -> u64 {
         let in_block = |places: &[Place]| places.iter().filter(|p| **p != NOWHERE).count() as u64;
         let votes = self.votes.values().map(|places| in_block(&places[..]));
@@ -105,7 +105,7 @@ impl Index {
         self.from = from;
     }
 
-    /// The first of what is kept between two instances.
+    /// The first entry between two instances.
     pub fn next(&self, first: u64, last: u64) -> Option<Entry> {
         let skip = self.skip_at_or_after(first);
         // No vote behind the skip is asked for.
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(all(&index, 0, u64::MAX), [(u64::MAX, u64::MAX, 2)]);
     }
 
-    /// What each of few instances holds, kept the simple way.
+    /// A plain table of a few instances holds the same.
     #[test]
     fn many_changes_lead_to_what_a_plain_table_holds() {
         let mut draw = 7_u64;

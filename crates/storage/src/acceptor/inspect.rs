@@ -13,7 +13,7 @@ use super::index::Index;
 use super::record::{Kind, Record, RecordRef};
 use super::survey::{segment_name, survey};
 
-/// How often, and how far apart, a log is looked at that seems damaged: it may be changing meanwhile.
+/// The number of looks at a log that seems damaged, and the time between them: the log may be changing meanwhile.
 const TRIES: usize = 5;
 const BETWEEN_TRIES: Duration = Duration::from_millis(40);
 
@@ -28,18 +28,18 @@ pub struct SegmentSeen {
     pub life: u64,
     /// The file's length.
     pub bytes: u64,
-    /// Where its good records end.
+    /// The end of its good records.
     pub end: u64,
-    /// How many of each kind it has.
+    /// The number of its records of each kind.
     pub records: BTreeMap<Kind, u64>,
 }
 
 /// A record, looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecordSeen {
-    /// Where it is.
+    /// The place of the record.
     pub at: Position,
-    /// What it is about.
+    /// The subject of the record.
     pub kind: Kind,
     /// The first instance it is about.
     pub first: u64,
@@ -52,35 +52,35 @@ pub struct RecordSeen {
 /// A log, looked at.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// Whose it is, as far as that is known.
+    /// The owner of the log, as far as that is known.
     pub identity: Option<Identity>,
-    /// How often it was opened.
+    /// The number of times that the log was opened.
     pub life: u64,
-    /// Whether it was closed in order.
+    /// Whether the log was closed in order.
     pub closed: bool,
-    /// Whether something may be missing that was answered, as far as that was known when it was opened last. What
-    /// has become of the machine since is not.
+    /// Whether something that was answered may be missing, as far as that was known when the log was opened last. A
+    /// loss of power since then is not considered.
     pub lost_some: bool,
-    /// All before it is known to be durable.
+    /// The place before which all is known to be durable.
     pub durable: Position,
     /// Oldest first.
     pub segments: Vec<SegmentSeen>,
-    /// How many segments were not dropped yet, though nothing of them is needed.
+    /// The number of segments that were not dropped yet, though nothing of them is needed.
     pub leftovers: usize,
-    /// How many files are to become segments.
+    /// The number of files that are to become segments.
     pub spares: usize,
     /// The first instance that is kept.
     pub first: u64,
     /// The last one.
     pub last: Option<u64>,
-    /// Of how many instances something is kept.
+    /// The number of instances of which something is kept.
     pub instances: u64,
-    /// What is kept by key, promises, configuration and hint.
+    /// The state by key, promises, configuration and hint.
     pub state: Vec<Record>,
     /// Votes and skips that were asked for, in the order in which they were written; also those that have been
     /// trimmed, or written over, since.
     pub listed: Vec<RecordSeen>,
-    /// What is not as it was written.
+    /// The places that are not as they were written.
     pub damage: Vec<Damage>,
 }
 

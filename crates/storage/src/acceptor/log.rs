@@ -18,15 +18,14 @@ use super::sticky::Sticky;
 use super::survey::Segment;
 use super::sync::{SyncDone, SyncJob};
 
-/// Appended bytes are written when there are so many, also without a sync.
+/// The number of appended bytes at which they are written, also without a sync.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// An acceptor's log on disk. See the [module](super) for what it is and what becomes of each fault.
+/// An acceptor's log on disk. The [module](super) describes the log, and the outcome of each fault.
 ///
-/// The order of calls: any number of [`append`](Self::append), then one [`commit`](Self::commit), then what
-/// was appended may be answered; then [`maintain`](Self::maintain) until it says that nothing is left to do or new
-/// records wait. With [`Mode::Async`] also [`start_sync`](Self::start_sync) when
-/// [`sync_due`](Self::sync_due) says so.
+/// The order of calls: any number of [`append`](Self::append), then one [`commit`](Self::commit), then the appended
+/// records may be answered; then [`maintain`](Self::maintain) until it says that nothing is left to do or new records
+/// wait. With [`Mode::Async`] also [`start_sync`](Self::start_sync) when [`sync_due`](Self::sync_due) says so.
 #[derive(Debug)]
 pub struct DiskLog<D: LogDisk = FileDir> {
     /// Dropped before the directory is unlocked.
@@ -41,30 +40,31 @@ pub struct DiskLog<D: LogDisk = FileDir> {
     /// Appended, and not written yet, behind what its first block has; ends where the last segment's records end.
     pub(super) pending: Blocks,
     pub(super) durable: Position,
-    /// Where the newest trim ends, until the segments that it made needless are dropped.
+    /// The end of the newest trim, until the segments that it made needless are dropped.
     pub(super) dropping: Option<Position>,
-    /// The mark says more than what of it is durable.
+    /// The mark was written, and not synced since.
     pub(super) mark_unsynced: bool,
-    /// Where its new name ends, in a log that may lack something.
+    /// The end of its new name, in a log that may lack something.
     pub(super) renamed: Option<Position>,
     pub(super) failed: bool,
 }
 
 impl<D: LogDisk> DiskLog<D> {
-    /// Whose it is.
+    /// The owner of the log.
     pub const fn identity(&self) -> Identity {
         self.options.identity
     }
 
-    /// How often the log was opened, with this time. Kept in a second place, it tells when an older copy of the
-    /// log was put back ([`LogOptions::least_life`]).
+    /// The number of times that the log was opened, with this one. Kept in a second place, it tells when an older copy
+    /// of the log was put back ([`LogOptions::least_life`]).
     pub const fn life(&self) -> u64 {
         self.mark.now.life
     }
 
-    /// Whether something may be missing that was answered: the machine has lost its power where answers do not wait for the
-    /// disk ([`Mode::Async`]), or the disk has failed there. All that is there is true, but its owner must not vote as if
-    /// that were all. So for as long as no new name is durable ([`LogOptions::name_key`]), in however many lives.
+    /// Whether something that was answered may be missing: the machine has lost its power where answers do not wait for
+    /// the disk ([`Mode::Async`]), or the disk has failed there. All that is there is true, but the owner must not vote
+    /// as if that were all. This holds as long as no new name is durable ([`LogOptions::name_key`]), in however many
+    /// lives.
     pub const fn lost_some(&self) -> bool {
         self.mark.now.lost_some
     }
@@ -79,18 +79,18 @@ impl<D: LogDisk> DiskLog<D> {
         self.index.last()
     }
 
-    /// What is kept by key (ascending), the newest promises (by their first instances, ascending), configuration
-    /// and hint: what an acceptor begins with, beside its votes.
+    /// The state by key (ascending), the newest promises (by their first instances, ascending), configuration and hint:
+    /// what an acceptor begins with, beside its votes.
     pub fn state(&self) -> Vec<Record> {
         self.sticky.of_caller()
     }
 
-    /// All before it is durable.
+    /// The place before which all is durable.
     pub const fn durable(&self) -> Position {
         self.durable
     }
 
-    /// Where the next record will be.
+    /// The place of the next record.
     pub fn end(&self) -> Position {
         self.segments
             .back()
@@ -100,7 +100,7 @@ impl<D: LogDisk> DiskLog<D> {
             })
     }
 
-    /// Whether it has failed, and has to be opened again.
+    /// Whether the log has failed, and has to be opened again.
     pub const fn has_failed(&self) -> bool {
         self.failed
     }
@@ -115,8 +115,8 @@ impl<D: LogDisk> DiskLog<D> {
         (self.options.segment_bytes - PAGE) / 2
     }
 
-    /// Appends records, all of them or none. They are durable when [`durable`](Self::durable) has come to
-    /// what this hands back.
+    /// Appends records, all of them or none. They are durable when [`durable`](Self::durable) has come to the place
+    /// that this hands back.
     ///
     /// # Errors
     /// [`AppendError`].
@@ -166,15 +166,15 @@ impl<D: LogDisk> DiskLog<D> {
         Ok(self.end())
     }
 
-    /// Empties `group` for records that are gathered while `taken` is made durable. Where they will come behind something
-    /// else than is expected now, appending them takes a copy.
+    /// Empties `group` for records that are gathered while `taken` is made durable. If they come behind another place
+    /// than is expected now, appending them takes a copy.
     pub fn place_behind(&self, taken: &Group, group: &mut Group) {
         let trims = taken.trims().is_some_and(|first| first > self.first());
         let trim = if trims { HEADER_BYTES as u64 } else { 0 };
         group.begin_behind(self.end().offset + taken.bytes() + trim);
     }
 
-    /// Whether a group can be written from where it is.
+    /// Whether a group can be written from its own memory.
     pub(super) fn fits_as_it_is(&self, group: &Group) -> bool {
         let ends = |active: &Segment<D::File>| active.end + group.bytes() <= active.header.size;
         self.pending.is_empty()
@@ -226,7 +226,7 @@ impl<D: LogDisk> DiskLog<D> {
         Ok(all)
     }
 
-    /// There is room.
+    /// Appends a record, for which there is room.
     fn put(&mut self, record: RecordRef<'_>) {
         let at = self.end();
         let synced_before = self.durable == at;
@@ -238,7 +238,7 @@ impl<D: LogDisk> DiskLog<D> {
         self.took(record);
     }
 
-    /// A record is where the log ended.
+    /// Takes note of a record at the end of the log.
     fn took(&mut self, record: RecordRef<'_>) {
         let at = self.end();
         let Some(active) = self.segments.back_mut() else {
@@ -293,7 +293,7 @@ impl<D: LogDisk> DiskLog<D> {
         }
     }
 
-    /// Whether a sync should be started, so long after the one before.
+    /// Whether a sync is due, `since` after the one before.
     pub fn sync_due(&self, since: Duration) -> bool {
         let unsynced = self.unsynced_bytes();
         match self.options.mode {
@@ -305,7 +305,7 @@ impl<D: LogDisk> DiskLog<D> {
         }
     }
 
-    /// How many bytes are not known to be durable.
+    /// The number of bytes that are not known to be durable.
     pub fn unsynced_bytes(&self) -> u64 {
         // A new segment begins with a sync, so they are all in the newest.
         self.end().offset.saturating_sub(self.durable.offset)
@@ -326,7 +326,7 @@ impl<D: LogDisk> DiskLog<D> {
         }))
     }
 
-    /// Takes over how a sync has ended.
+    /// Takes over the result of a sync.
     ///
     /// # Errors
     /// [`AppendError::Io`] when it failed. It is never tried again: the system takes what it could not write
@@ -347,7 +347,7 @@ impl<D: LogDisk> DiskLog<D> {
         Ok(())
     }
 
-    /// Writes down how far all is durable.
+    /// Notes in the mark the place before which all is durable.
     pub(super) fn note(&mut self) -> Result<(), AppendError> {
         let noted = self.mark.note(self.durable, false);
         noted.map_err(|error| self.fail(error))?;
@@ -369,7 +369,7 @@ impl<D: LogDisk> DiskLog<D> {
     pub(super) fn fail(&mut self, error: io::Error) -> AppendError {
         self.failed = true;
         if self.options.run().is_async {
-            // What was answered may have been on its way to the disk, and the system forgets what it could not write.
+            // Answered records may have been on their way to the disk, and the system forgets what it could not write.
             self.mark.now.lost_some = true;
             let _ = self.mark.note(self.durable, false);
         }

@@ -1,8 +1,8 @@
-//! The file that says how far the log is known to be durable.
+//! The file with the place before which the log is known to be durable.
 //!
-//! Two slots, 4096 bytes apart, written in turns; the good one of the larger generation counts. It is written
-//! after each sync of the log and not synced itself, except where that is rare: so it never says too much, is
-//! exact after a crash of the process, and after a loss of power says what it said some time before.
+//! Two slots, 4096 bytes apart, written in turns; the good one of the larger generation counts. It is written after
+//! each sync of the log and not synced itself, except where that is rare: so it never says too much, is exact after a
+//! crash of the process, and after a loss of power has its contents of some time before.
 
 use std::io;
 
@@ -17,24 +17,24 @@ const VERSION: u16 = 2;
 const SLOT_BYTES: usize = 84;
 const SUM_AT: usize = SLOT_BYTES - 4;
 
-/// What a slot of the first version had: it says neither how the log was kept, nor in which run of the machine. Where its
-/// sum is there still is one, so that a program of that time says which version it does not know.
+/// The layout of the first version: it has neither the mode of the log, nor the run of the machine. The newer one has a
+/// sum at the same place, too, so that a program of that time can say which version it does not know.
 const FIRST_VERSION: u16 = 1;
 const FIRST_SUM_AT: usize = 56;
 
-/// Which run of the machine it is: the system makes one up whenever it starts. Zeros where that is not known.
+/// The run of the machine: a number that the system draws whenever it starts. Zeros where that is not known.
 pub type BootId = [u8; 16];
 
-/// What a log was kept like, and when, since it was opened the last time.
+/// The mode of a log, and the run of the machine, since it was opened the last time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Run {
     /// Zeros where it is not known.
     pub boot: BootId,
-    /// What was answered need not have been synced.
+    /// Answers did not wait for a sync.
     pub is_async: bool,
 }
 
-/// What a slot says.
+/// The contents of a slot.
 ///
 /// | bytes | field, little-endian |
 /// |---|---|
@@ -47,12 +47,12 @@ pub(super) struct Run {
 /// | 36..52 | the place before which all is durable: segment, offset |
 /// | 52..56 | 0 |
 /// | 56..60 | CRC32C of all before |
-/// | 60..76 | which run of the machine it was opened in; 0 where that is not known |
+/// | 60..76 | the run of the machine in which it was opened; 0 where that is not known |
 /// | 76..78 | 1 if answers did not wait for a sync |
-/// | 78..80 | 1 if something may be missing that was answered |
+/// | 78..80 | 1 if something that was answered may be missing |
 /// | 80..84 | CRC32C of all before |
 ///
-/// Of version 1 it ends with byte 60.
+/// Version 1 ends with byte 60.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Mark {
     pub identity: Identity,
@@ -62,7 +62,7 @@ pub(super) struct Mark {
     pub closed: bool,
     /// `None`: an earlier version wrote it.
     pub run: Option<Run>,
-    /// Something may be missing that was answered, and its owner has not written since that it knows.
+    /// Something that was answered may be missing, and the owner has not written since then that it knows.
     pub lost_some: bool,
 }
 
@@ -114,7 +114,7 @@ impl Mark {
         if !has_run {
             return Ok(mark);
         }
-        // Zeros and the sum of what is before.
+        // Zeros and the sum of the bytes before.
         fields.u64();
         let boot = fields.take();
         let [is_async, lost_some] = [(); 2].map(|()| fields.u16() == 1);
@@ -125,24 +125,26 @@ impl Mark {
         })
     }
 
-    /// Whether something may be missing that was answered in the life that it tells of, or in one before. `now` is how the
-    /// log is opened: who wrote a mark of the first version is taken to have kept it in the same way.
+    /// Whether something that was answered may be missing, from the life of the mark or from one before. `now` is the
+    /// way in which the log is opened: the writer of a mark of the first version is taken to have kept it in the same
+    /// way.
     ///
-    /// What is answered before it is synced is in the system's memory. There it survives processes, but not the machine's
-    /// loss of power; and then the log ends where the disk has its end, as if nothing had been answered behind.
+    /// Records that are answered before they are synced are in the system's memory. There they survive processes, but
+    /// not the machine's loss of power; and then the log ends where the disk has its end, as if nothing had been
+    /// answered behind.
     pub fn may_lack_some(&self, now: Run) -> bool {
         let boot = self.run.map_or_else(BootId::default, |run| run.boot);
         let same_run = boot != BootId::default() && boot == now.boot;
         self.lost_some || self.is_in_memory(now) && !same_run
     }
 
-    /// Whether some of what was answered may be nowhere but in the system's memory.
+    /// Whether some answered records may be nowhere but in the system's memory.
     pub fn is_in_memory(&self, now: Run) -> bool {
         self.run.unwrap_or(now).is_async && !self.closed
     }
 }
 
-/// What a mark file came to, when it could be read at all.
+/// The contents of a mark file that could be read at all.
 pub(super) enum Found {
     Good(Mark),
     /// Neither slot is good.
@@ -183,7 +185,7 @@ pub(super) struct MarkFile<F> {
 }
 
 impl<F: LogFile> MarkFile<F> {
-    /// Makes the file, whole before it has its name, of a log that had so many lives.
+    /// Makes the file, whole before it has its name, for a log that had `life` lives.
     pub fn create<D: LogDisk<File = F>>(
         disk: &D,
         identity: Identity,
@@ -220,7 +222,7 @@ impl<F: LogFile> MarkFile<F> {
         Self { file, now }
     }
 
-    /// Writes what is known now.
+    /// Writes the mark as of now.
     pub fn note(&mut self, durable: Position, closed: bool) -> io::Result<()> {
         let next = Mark {
             generation: self.now.generation + 1,
@@ -234,8 +236,8 @@ impl<F: LogFile> MarkFile<F> {
         Ok(())
     }
 
-    /// The next life of the log: durable, in both slots, before anything is written in it. What is answered in it may
-    /// be in the system's memory only, so that is said from the first moment on.
+    /// The next life of the log: durable, in both slots, before anything is written in it. Records that are answered in
+    /// it may be in the system's memory only, so the mark says that from the first moment on.
     pub fn begin_life(&mut self, run: Run) -> io::Result<()> {
         self.now.life += 1;
         self.now.run = Some(run);

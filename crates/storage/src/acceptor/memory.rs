@@ -7,8 +7,8 @@ use super::fetch::Fetched;
 use super::record::{Kind, Record, RecordRef};
 use super::sticky::Sticky;
 
-/// Records in memory, as [`super::DiskLog`] keeps them on disk. No more than so many records of instances are
-/// kept; the oldest instances go first.
+/// Records in memory, as [`super::DiskLog`] keeps them on disk. The number of records of instances is bounded; the
+/// oldest instances go first.
 #[derive(Debug)]
 pub struct MemoryLog {
     limit: usize,
@@ -39,7 +39,7 @@ impl MemoryLog {
         self.records.values().next_back().map(|record| record.last)
     }
 
-    /// What is kept by key, and the newest promises (by their first instances, ascending), configuration and hint.
+    /// The state by key, and the newest promises (by their first instances, ascending), configuration and hint.
     pub fn state(&self) -> Vec<Record> {
         self.sticky.of_caller()
     }
@@ -119,7 +119,7 @@ impl MemoryLog {
         }
     }
 
-    /// What is kept of the instances from `first` to `last`: payloads of about `bytes`, but at least one record.
+    /// The records of the instances from `first` to `last`: payloads of about `bytes`, but at least one record.
     ///
     /// # Errors
     /// [`FetchError::Trimmed`].
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!((log.first(), log.last()), (2, Some(4)));
         let refused = log.fetch(1, 4, 9);
         assert!(matches!(refused, Err(FetchError::Trimmed { first: 2 })));
-        // What comes late for an instance that is not kept is not kept.
+        // A late record of an instance that is not kept is not kept.
         log.append(&[vote(1), skip(0, 1)]);
         assert_eq!(kept(&log), [(2, 2), (3, 3), (4, 4)]);
     }

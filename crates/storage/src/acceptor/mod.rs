@@ -1,36 +1,34 @@
 //! An acceptor's log: promises and votes, durable before they are sent.
 //!
 //! An acceptor that has promised or voted must know of it for ever, or it can help to decide two values in one
-//! instance. So what it says waits for this log (Multi-Ring Paxos, 2014, §5: an acceptor logs its answer to
-//! Phase 1 and Phase 2 before it sends it). The log is also where those who come back read what was decided
-//! meanwhile, until it is trimmed.
+//! instance. So its answers wait for this log (Multi-Ring Paxos, 2014, §5: an acceptor logs its answer to Phase 1 and
+//! Phase 2 before it sends it). Processes that come back also read here what was decided meanwhile, until it is
+//! trimmed.
 //!
-//! # How it is kept
+//! # Layout and use
 //!
-//! One directory for each ring, with files of one size, the *segments*, of which the newest is appended to.
-//! They are written in full before they are used, and those that are not needed any more serve again: where
-//! blocks are overwritten, a sync does not wait for the file system's own log. What a file held before is never
-//! taken for a record: the number of the segment and the life of the log in which it was made go into the
-//! checksum of each record, with the record's offset.
+//! One directory for each ring, with files of one size, the *segments*, of which the newest is appended to. They are
+//! written in full before they are used, and those that are not needed any more serve again: where blocks are
+//! overwritten, a sync does not wait for the file system's own log. The earlier contents of a file are never taken for
+//! records: the number of the segment and the life of the log in which it was made go into the checksum of each record,
+//! with the record's offset.
 //!
-//! Whoever drives it appends all that waits, syncs once, and then answers all of it (*group commit*):
-//! [`DiskLog::append`], [`DiskLog::commit`]. It has no thread and no clock of its own; a sync can be handed to
-//! another thread ([`DiskLog::start_sync`]), and so can what new segments are written with
-//! ([`DiskLog::start_upkeep`]).
+//! The caller appends all that waits, syncs once, and then answers all of it (*group commit*): [`DiskLog::append`],
+//! [`DiskLog::commit`]. The log has no thread and no clock of its own; a sync can be handed to another thread
+//! ([`DiskLog::start_sync`]), and so can the writing of new segments ([`DiskLog::start_upkeep`]).
 //!
-//! Records may be gathered elsewhere ([`Group`], [`DiskLog::append_group`]), in the memory that the disk takes them from.
-//! Groups are written in whole blocks. With [`Mode::Sync`] they go past the system's memory (`O_DIRECT`) where the file
-//! system has that: what is written once and read again only by those who come back need not be copied there. Large
-//! ones are gathered in huge pages.
+//! Records may be gathered elsewhere ([`Group`], [`DiskLog::append_group`]), in the memory that the disk takes them
+//! from. Groups are written in whole blocks. With [`Mode::Sync`] they go past the system's memory (`O_DIRECT`) where
+//! the file system has that: groups that are written once and read again only by processes that come back need not be
+//! copied there. Large ones are gathered in huge pages.
 //!
-//! A segment begins with what must not be forgotten: the trim, the newest configuration, the promises, what is kept
-//! under keys. So
-//! segments in which no instance is wanted any more can be dropped, oldest first. It also says where the
-//! records of the segment before end.
+//! A segment begins with the records that must not be forgotten: the trim, the newest configuration, the promises, the
+//! state under keys. So segments in which no instance is wanted any more can be dropped, oldest first. It also says
+//! where the records of the segment before end.
 //!
-//! In memory there are eight bytes for each instance that is kept, and what waits to be written.
+//! In memory there are eight bytes for each instance that is kept, and the records that wait to be written.
 //!
-//! # What is durable, and what was only cut off
+//! # Durable records, and writes that were cut off
 //!
 //! A write that was cut off by a crash and damage look the same: a record that is not good. They must not be
 //! treated the same. The first can be forgotten, since nobody was told of it; the second is a promise lost. Three
@@ -41,12 +39,11 @@
 //! * the first record of each group says that all before it was durable;
 //! * a segment is begun when all before it is durable.
 //!
-//! A record that is not good before any of these is damage, and the log is refused. Behind all of them the log
-//! ends where its last good record does. What is left, after a *loss of power*, is the last group that was
-//! synced, if the mark had not come to the disk by itself: damage to that group then passes for a write that
-//! was cut off.
+//! A record that is not good before any of these is damage, and the log is refused. Behind all of them the log ends
+//! where its last good record does. The exception, after a *loss of power*, is the last group that was synced, if the
+//! mark had not come to the disk by itself: damage to that group then passes for a write that was cut off.
 //!
-//! # What becomes of each fault
+//! # Faults and their outcomes
 //!
 //! | fault | outcome |
 //! |---|---|
@@ -75,13 +72,13 @@
 //! | another process has it | refused |
 //! | an older copy of the whole directory | not seen by the log alone. It counts its openings ([`DiskLog::life`]); whoever keeps that number elsewhere, too, has it refused ([`LogOptions::least_life`]), unless the copy was made after the last opening. A log that is made where there is none goes on counting from there, so that what was put away is not taken for it |
 //!
-//! In memory ([`Mode::Memory`]) nothing survives the process, and whoever asks for instances further back than
-//! it keeps is told so.
+//! In memory ([`Mode::Memory`]) nothing survives the process, and a caller that asks for instances further back than it
+//! keeps is told so.
 //!
-//! # What this does not do
+//! # Limits
 //!
-//! It does not know what a promise means: a caller that appends a vote against its own promise finds it there.
-//! It does not repair: an acceptor whose log is refused is one that is lost, and is replaced.
+//! The log does not know what a promise means: a caller that appends a vote against its own promise finds it there. It
+//! does not repair: an acceptor whose log is refused is one that is lost, and is replaced.
 
 mod any;
 mod blocks;

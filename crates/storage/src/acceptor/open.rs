@@ -1,4 +1,5 @@
-//! Opening a log: what was durable is there, what was not is cut off, and all of it is durable then.
+//! Opening a log: all durable records are there, a write that was cut off is dropped, and all that is left is durable
+//! then.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,7 +17,7 @@ use super::record::RecordRef;
 use super::spares::Spares;
 use super::survey::{LARGEST, SMALLEST, Segment, Survey, segment_name, survey};
 
-/// So much is written again at once.
+/// The bytes that are written again at once.
 const CHUNK: u64 = 1 << 20;
 
 impl DiskLog {
@@ -78,12 +79,12 @@ impl<D: LogDisk> DiskLog<D> {
         }
     }
 
-    /// Makes durable what was found: it may be in the memory of the system only, as when a sync of the
-    /// process before failed. Then nothing is left behind it that could be taken for a record later.
+    /// Makes the records durable that were found: they may be in the memory of the system only, as when a sync of the
+    /// process before failed. Then nothing is left behind them that could be taken for a record later.
     fn resume(&mut self, spares: &[u64], leftovers: &[u64]) -> io::Result<()> {
         let (before, run) = (self.mark.now, self.options.run());
         let lost_some = before.may_lack_some(run);
-        // Where this opening fails, what is only in the system's memory may not be found by the next one.
+        // If this opening fails, the next one may not find what is only in the system's memory.
         self.mark.now.lost_some = lost_some || before.is_in_memory(run);
         self.mark.begin_life(run)?;
         self.disk.sync_names()?;
@@ -122,7 +123,7 @@ impl<D: LogDisk> DiskLog<D> {
     }
 }
 
-/// Writes what is there from `from` on again, and zeros behind it.
+/// Writes the bytes from `from` on again, and zeros behind them.
 fn settle<F: LogFile>(active: &Segment<F>, from: u64) -> io::Result<()> {
     let chunk = active.header.size.min(CHUNK);
     let mut bytes = vec![0; chunk as usize];
@@ -144,7 +145,7 @@ fn settle<F: LogFile>(active: &Segment<F>, from: u64) -> io::Result<()> {
     active.file.sync()
 }
 
-/// Whether what was found is this acceptor's, and all there.
+/// Checks that the log that was found is this acceptor's, and all there.
 fn check<D: LogDisk>(
     disk: &D,
     options: &LogOptions,

@@ -1,4 +1,4 @@
-//! How a log is kept.
+//! The options of a log.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use super::dir::Access;
 use super::header::Identity;
 use super::mark::{BootId, Run};
 
-/// When records are durable.
+/// The time at which records count as durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// Never: they are in memory. An acceptor that has ended has forgotten, and must not come back under its name.
     Memory {
-        /// So many records of instances are kept, the newest.
+        /// The number of records of instances that are kept, the newest.
         instances: usize,
     },
     /// When the system has them: they survive the end of all processes, but not a loss of power. They are
     /// synced from time to time.
     Async {
-        /// So long after the sync before.
+        /// The time after one sync at which the next is due.
         interval: Duration,
-        /// Or as soon as so many bytes are not synced.
+        /// The number of unsynced bytes at which a sync is due before.
         bytes: u64,
     },
     /// When the disk has them.
@@ -37,7 +37,8 @@ impl Mode {
         bytes: 8 << 20,
     };
 
-    /// How segments are opened. What is not waited for is better gathered in the system's memory.
+    /// The access with which segments are opened. Writes that nobody waits for are better gathered in the system's
+    /// memory.
     pub(super) const fn access(self) -> Access {
         match self {
             Self::Sync => Access::Append,
@@ -46,33 +47,33 @@ impl Mode {
     }
 }
 
-/// How a log is opened.
+/// The options with which a log is opened.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
-    /// Whose it is.
+    /// The owner of the log.
     pub identity: Identity,
-    /// When records are durable.
+    /// The time at which records count as durable.
     pub mode: Mode,
     /// The bytes of a segment, 8 KiB to 2 GiB, in steps of 4 KiB. Old segments are dropped whole, so a smaller
     /// one gives room back sooner; each new one costs some syncs.
     pub segment_bytes: u64,
-    /// How many files are kept to become segments.
+    /// The number of files that are kept to become segments.
     pub spares: usize,
     /// Whether a log is made where there is none. An acceptor that has voted must say no: without its log it
     /// would have forgotten.
     pub create: bool,
-    /// How often the log must have been opened before, if that is known from elsewhere: see
-    /// [`super::DiskLog::life`]. One that is made goes on counting from here.
+    /// The number of times that the log must have been opened before, if that is known from elsewhere: see
+    /// [`super::DiskLog::life`]. A log that is made goes on counting from here.
     pub least_life: u64,
-    /// Which run of the machine this is ([`boot_id`]). What was answered with [`Mode::Async`] in another one, and is not
-    /// known to be synced, may be missing: see [`super::DiskLog::lost_some`].
+    /// The run of the machine ([`boot_id`]). Records that were answered with [`Mode::Async`] in another run, and are
+    /// not known to be synced, may be missing: see [`super::DiskLog::lost_some`].
     pub boot_id: BootId,
-    /// The key under which its owner keeps the name by which others know what is in the log. Once that is written anew, in
-    /// a log that may lack something, nobody is misled any more by what is missing.
+    /// The key under which its owner keeps the name by which others know what is in the log. Once the name is written
+    /// anew, in a log that may lack something, nobody is misled any more by what is missing.
     pub name_key: Option<u64>,
 }
 
-/// Which run of the machine this is; zeros where the system does not say.
+/// The run of the machine; zeros where the system does not say.
 pub fn boot_id() -> BootId {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     text.ok().and_then(|text| read(&text)).unwrap_or_default()
@@ -102,7 +103,7 @@ impl LogOptions {
         }
     }
 
-    /// What is said of this life.
+    /// The mode of this life, and the run of the machine.
     pub(super) const fn run(&self) -> Run {
         Run {
             boot: self.boot_id,

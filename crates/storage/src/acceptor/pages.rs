@@ -15,15 +15,15 @@ const LEAST: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     mapping: Option<MmapMut>,
-    /// How much there is room for, in bytes.
+    /// The room, in bytes.
     room: usize,
-    /// Where in it the first byte is.
+    /// The place of the first byte in the mapping.
     start: usize,
     len: usize,
 }
 
 impl Pages {
-    /// Room for at least so many bytes, and nothing in it.
+    /// Room for at least `bytes` bytes, and nothing in it.
     fn with_room(bytes: usize) -> Self {
         let bytes = bytes.next_power_of_two().max(LEAST);
         // From half a huge page on it is worth a whole one, with as much again so that it lies in it at its own boundary.
@@ -47,12 +47,12 @@ impl Pages {
         }
     }
 
-    /// How much there is room for, in bytes.
+    /// The room, in bytes.
     pub const fn room(&self) -> usize {
         self.room
     }
 
-    /// So many bytes more, which may be anything: the new ones.
+    /// Adds `bytes` bytes, which may be anything; hands out the new ones.
     pub fn add(&mut self, bytes: usize) -> &mut [u8] {
         let before = self.len;
         if before + bytes > self.room() {
@@ -65,7 +65,7 @@ impl Pages {
         &mut self[before..]
     }
 
-    /// Only so many of the first bytes.
+    /// Keeps only the first `bytes` bytes.
     pub fn truncate(&mut self, bytes: usize) {
         self.len = self.len.min(bytes);
     }

@@ -18,7 +18,7 @@ use crc_fast::{CrcAlgorithm, Digest};
 use rota_core::mutants::{self, Mutant};
 use std::fmt;
 
-/// What a record holds beside its payload.
+/// The bytes of a record beside its payload.
 pub(super) const HEADER_BYTES: usize = 32;
 
 /// Records begin at multiples of it.
@@ -29,7 +29,7 @@ pub const PAYLOAD_LIMIT: usize = 16 << 20;
 
 const SYNCED_BEFORE: u8 = 1;
 
-/// What a record is about. The log knows no more of it: its payload is the caller's.
+/// The subject of a record. The log knows no more of it: its payload is the caller's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
     /// A vote in one instance. A later one takes its place.
@@ -41,7 +41,7 @@ pub enum Kind {
     Promise,
     /// The newest configuration; takes the place of the one before.
     Configuration,
-    /// What is kept under a key, the first instance (the last is not looked at); takes the place of what the key had.
+    /// The state under a key, the first instance (the last is not looked at); takes the place of the one before.
     State,
     /// A hint at what is decided; takes the place of the one before.
     Decided,
@@ -78,7 +78,7 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.byte() == byte)
     }
 
-    /// Whether it is about instances of its own, and found by them.
+    /// Whether the record is about instances of its own, and found by them.
     pub const fn is_of_instances(self) -> bool {
         matches!(self, Self::Vote | Self::Skip)
     }
@@ -101,13 +101,13 @@ impl fmt::Display for Kind {
 /// A record to be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecordRef<'a> {
-    /// What it is about.
+    /// The subject of the record.
     pub kind: Kind,
     /// The first instance it is about; of [`Kind::State`] the key.
     pub first: u64,
     /// The last one.
     pub last: u64,
-    /// What the payload begins with, where that is elsewhere.
+    /// The beginning of the payload, where that is elsewhere.
     pub head: &'a [u8],
     /// The rest of the payload.
     pub bytes: &'a [u8],
@@ -116,7 +116,7 @@ pub struct RecordRef<'a> {
 /// A record that was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// What it is about.
+    /// The subject of the record.
     pub kind: Kind,
     /// The first instance it is about. Of a skip, the first of those in which nothing newer was written.
     pub first: u64,
@@ -145,7 +145,7 @@ const fn padded(len: usize) -> usize {
 }
 
 impl RecordRef<'_> {
-    /// How many bytes its payload has.
+    /// The bytes of its payload.
     pub(super) const fn len(&self) -> usize {
         self.head.len() + self.bytes.len()
     }
@@ -155,7 +155,7 @@ impl RecordRef<'_> {
         [self.head, self.bytes].concat()
     }
 
-    /// How many bytes it takes.
+    /// The bytes that the record takes.
     pub(super) const fn encoded_bytes(&self) -> usize {
         HEADER_BYTES + padded(self.len())
     }
@@ -173,7 +173,7 @@ impl RecordRef<'_> {
         seal(&mut out[..HEADER_BYTES], key, offset, synced_before);
     }
 
-    /// The same but for what depends on its place: [`seal`] has to follow.
+    /// The same without the fields that depend on its place: [`seal`] has to follow.
     pub(super) fn prepare_in(&self, out: &mut [u8]) {
         let (header, payload) = out.split_at_mut(HEADER_BYTES);
         let (head, rest) = payload.split_at_mut(self.head.len());
@@ -225,7 +225,7 @@ impl Header {
             .ok()
             .filter(|len| *len <= PAYLOAD_LIMIT)?;
         let sum = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        // Where nothing was written there are zeros.
+        // Bytes that were never written are zeros.
         let is_believed = sum > 0 && mutants::on(Mutant::M37);
         if sum != header_sum(bytes, key, offset) && !is_believed {
             return None;
@@ -244,20 +244,20 @@ impl Header {
         })
     }
 
-    /// Whether these bytes, if they are one, say that all before was durable. Most bytes are none, and finding that out
-    /// takes longer.
+    /// Whether these bytes, if they are a header, say that all before was durable. Most bytes are none, and finding
+    /// that out takes longer.
     pub fn would_be_synced(bytes: &[u8]) -> bool {
         bytes
             .get(13)
             .is_some_and(|flags| flags & SYNCED_BEFORE != 0)
     }
 
-    /// How many bytes the whole record takes.
+    /// The bytes that the whole record takes.
     pub const fn record_bytes(&self) -> usize {
         HEADER_BYTES + padded(self.len)
     }
 
-    /// Whether this is its payload with the padding.
+    /// Whether this is the payload of the record, with the padding.
     pub fn fits(&self, padded_payload: &[u8]) -> bool {
         padded_payload.len() == padded(self.len)
             && self.payload_sum == crc_fast::crc32_iscsi(padded_payload)

@@ -6,7 +6,7 @@ use super::dir::LogFile;
 use super::header::SegmentHeader;
 use super::record::{ALIGN, HEADER_BYTES, Header};
 
-/// So much is read at once.
+/// The bytes that are read at once.
 const CHUNK: usize = 1 << 20;
 
 /// A part of a file, in memory. It grows to the longest record, and no further.

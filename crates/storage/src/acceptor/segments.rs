@@ -40,8 +40,8 @@ impl<D: LogDisk> DiskLog<D> {
         Ok(at)
     }
 
-    /// Does what need not be done before answers leave: drops segments that were trimmed, gets files ready
-    /// that are to become segments. A step of some milliseconds; says whether there is more.
+    /// Does the work that no answer has to wait for: drops segments that were trimmed, gets files ready that are to
+    /// become segments. A step of some milliseconds; says whether there is more.
     ///
     /// # Errors
     /// [`AppendError`]. For want of room it may be tried again later.
@@ -56,7 +56,7 @@ impl<D: LogDisk> DiskLog<D> {
         }
     }
 
-    /// As [`maintain`](Self::maintain), but what takes long is handed out, to be run in another thread. To be called again
+    /// As [`maintain`](Self::maintain), but long work is handed out, to be run in another thread. To be called again
     /// when that has ended. The log waits for it when it needs the file, and when it is dropped.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl<D: LogDisk> DiskLog<D> {
         Ok(())
     }
 
-    /// Where a new segment's file cannot be made for want of room, nothing else has changed.
+    /// For want of room, a new segment's file cannot be made, and nothing else has changed.
     fn no_room_or_fail(&mut self, error: io::Error) -> AppendError {
         if is_no_room(&error) {
             AppendError::NoSpace(error)
@@ -169,12 +169,12 @@ impl<D: LogDisk> DiskLog<D> {
         begun.map_err(|error| self.fail(error))
     }
 
-    /// Makes this file the newest segment. It has its name when it has its header and what must not be forgotten,
-    /// and nothing is appended before that is durable.
+    /// Makes this file the newest segment. It has its name when it has its header and the records that must not be
+    /// forgotten, and nothing is appended before these are durable.
     pub(super) fn begin(&mut self, name: &str) -> io::Result<()> {
         let last = self.end();
         let number = last.segment + 1;
-        // Where this is the first segment, none before it is needed.
+        // If this is the first segment, none before it is needed.
         self.sticky.oldest = self.sticky.oldest.max(1);
         let header = SegmentHeader {
             identity: self.options.identity,

@@ -20,9 +20,9 @@ const STEP: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct Spares<F> {
-    /// How large they are.
+    /// The size of each file, in bytes.
     bytes: u64,
-    /// No more than these are kept.
+    /// The number of files, at most, that are kept.
     limit: usize,
     ready: Vec<u64>,
     next: u64,
@@ -34,7 +34,7 @@ pub(super) struct Spares<F> {
 struct Begun<F> {
     file: F,
     written: u64,
-    /// How the portion behind that has ended, where it was given away.
+    /// The result of the portion behind that, while another thread writes it.
     under_way: Option<Receiver<io::Result<()>>>,
 }
 
@@ -48,15 +48,15 @@ pub struct SpareJob<F> {
     ended: Sender<io::Result<()>>,
 }
 
-/// What is left to do that need not be done before answers leave.
+/// The upkeep that is left, for which no answer has to wait.
 #[derive(Debug)]
 #[must_use]
 pub enum Upkeep<F> {
     /// Nothing.
     Done,
-    /// What was handed out.
+    /// The portion that was handed out is not written yet.
     UnderWay,
-    /// This, before there is more.
+    /// This portion, before there is more.
     Job(SpareJob<F>),
 }
 
@@ -83,7 +83,7 @@ impl<F: LogFile> Spares<F> {
         }
     }
 
-    /// Takes over what is there, and removes what is of no use.
+    /// Takes over the files that are there, and removes those that are of no use.
     pub fn find<D: LogDisk<File = F>>(&mut self, disk: &D, found: &[u64]) -> io::Result<()> {
         self.next = found.iter().max().map_or(1, |last| last.saturating_add(1));
         for number in found {
@@ -102,7 +102,7 @@ impl<F: LogFile> Spares<F> {
         self.ready.len()
     }
 
-    /// How much of the next one is written.
+    /// The bytes of the next file that are written.
     pub fn begun(&self) -> u64 {
         self.begun.as_ref().map_or(0, |begun| begun.written)
     }
@@ -123,7 +123,7 @@ impl<F: LogFile> Spares<F> {
         Ok(())
     }
 
-    /// Gives away what is to be written next, unless something is under way.
+    /// Gives away the portion to be written next, unless one is under way.
     ///
     /// # Errors
     /// The system's own.
@@ -149,7 +149,7 @@ impl<F: LogFile> Spares<F> {
         }))
     }
 
-    /// Takes over how what was given away has ended, if it has.
+    /// Takes over the result of the portion that was given away, if it has ended.
     ///
     /// # Errors
     /// The system's own, of that portion. The file is begun anew then.
@@ -164,7 +164,7 @@ impl<F: LogFile> Spares<F> {
         }
     }
 
-    /// The name of a whole one. It is waited for if there is none.
+    /// The name of a whole file. It is waited for if there is none.
     pub fn take<D: LogDisk<File = F>>(&mut self, disk: &D) -> io::Result<String> {
         loop {
             if let Some(number) = self.ready.pop() {
@@ -228,7 +228,7 @@ impl<F> Drop for Spares<F> {
     }
 }
 
-/// How much is written next of a file of so many bytes.
+/// The bytes to be written next of a file of `bytes` bytes.
 fn step(bytes: u64, written: u64) -> u64 {
     let quarter = (bytes / 4).next_multiple_of(PAGE);
     quarter.min(STEP).min(bytes - written)

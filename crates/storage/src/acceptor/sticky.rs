@@ -1,10 +1,11 @@
-//! What must not be forgotten when old segments are dropped: it is written again at the head of each new one.
+//! Records that must not be forgotten when old segments are dropped: they are written again at the head of each new
+//! one.
 
 use std::collections::BTreeMap;
 
 use super::record::{Kind, Record, RecordRef};
 
-/// What is kept by key, and the newest promises, configuration, hint and trim.
+/// The state by key, and the newest promises, configuration, hint and trim.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Sticky {
     /// By their first instances, ascending: each holds until the next begins.
@@ -65,7 +66,7 @@ impl Sticky {
             .collect()
     }
 
-    /// The same without what the log keeps for itself.
+    /// The same without the records that the log keeps for itself.
     pub fn of_caller(&self) -> Vec<Record> {
         let records = self.records().into_iter();
         records.filter(|record| record.kind != Kind::Trim).collect()

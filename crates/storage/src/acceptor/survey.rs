@@ -1,6 +1,6 @@
-//! What is in a log's directory: all that is durable must be there, as it was written.
+//! The contents of a log's directory: all durable records must be there, as they were written.
 //!
-//! Used when a log is opened, and to look at one that somebody else has open.
+//! Used when a log is opened, and to look at one that another process has open.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,7 @@ use super::sticky::Sticky;
 const SEGMENT: &str = "segment-";
 const SPARE: &str = "spare-";
 
-/// How large segments may be: a page for the header and room behind it; offsets fit 32 bits.
+/// The smallest and the largest segment: a page for the header and room behind it; offsets fit 32 bits.
 pub(super) const SMALLEST: u64 = 2 * PAGE;
 pub(super) const LARGEST: u64 = 2 << 30;
 
@@ -38,7 +38,7 @@ fn number_of(name: &str, prefix: &str) -> Option<u64> {
 pub(super) struct Segment<F> {
     pub file: F,
     pub header: SegmentHeader,
-    /// Where its good records end.
+    /// The end of its good records.
     pub end: u64,
     /// The last instance that it has anything about.
     pub highest: Option<u64>,
@@ -53,12 +53,12 @@ impl<F> Segment<F> {
     }
 }
 
-/// What was found.
+/// The result of a survey.
 #[derive(Debug)]
 pub(super) struct Survey<F> {
     /// The mark and its file.
     pub mark: Option<(F, Mark)>,
-    /// Those that are needed, without gaps unless there is damage.
+    /// The segments that are needed, without gaps unless there is damage.
     pub segments: Vec<Segment<F>>,
     /// Numbers of segments that are not needed any more, and were not dropped yet.
     pub leftovers: Vec<u64>,
@@ -215,7 +215,8 @@ impl<D: LogDisk> Surveyor<'_, D> {
         }))
     }
 
-    /// The newest segment says it: where it begins, and where something was trimmed since.
+    /// The oldest segment that is needed, as the newest one says: at its beginning, and where something was trimmed
+    /// since.
     fn oldest_needed(&self, last: Option<&Segment<D::File>>) -> u64 {
         let mut sticky = Sticky::default();
         if let Some(last) = last {
@@ -224,7 +225,7 @@ impl<D: LogDisk> Surveyor<'_, D> {
                     sticky.oldest = sticky.oldest.max(header.last);
                 }
             };
-            // What cannot be read here is reported when all of it is read.
+            // An error here is reported when all of the segment is read.
             let _ = scan(&last.file, &last.header, PAGE, last.header.size, &mut take);
         }
         sticky.oldest
@@ -243,7 +244,7 @@ impl<D: LogDisk> Surveyor<'_, D> {
         debug_assert!(expected >= last, "the last one is there");
     }
 
-    /// What is known to be durable lies in segments that are there.
+    /// Reports damage if the mark names a durable place in a segment behind the last one.
     fn check_end(&mut self, last: u64) {
         let durable = self.found.mark.as_ref().map(|(_, mark)| mark.durable);
         if let Some(durable) = durable.filter(|durable| durable.segment > last) {
@@ -294,7 +295,7 @@ impl<D: LogDisk> Surveyor<'_, D> {
         }
         let known = match next {
             Some(Some(next)) if next.header.number == header.number + 1 => limit,
-            // Where the next one is missing or damaged, it is not known where this one should end.
+            // If the next one is missing or damaged, it is not known where this one should end.
             Some(_) => 0,
             None => self.known_end(&header),
         };
@@ -304,7 +305,7 @@ impl<D: LogDisk> Surveyor<'_, D> {
         Ok(segment)
     }
 
-    /// How far the newest segment is known to be durable.
+    /// The place up to which the newest segment is known to be durable.
     fn known_end(&self, header: &SegmentHeader) -> u64 {
         let mark = self.found.mark.as_ref().map(|(_, mark)| mark.durable);
         let marked = mark.filter(|durable| durable.segment == header.number);
@@ -314,8 +315,8 @@ impl<D: LogDisk> Surveyor<'_, D> {
     }
 }
 
-/// Takes the good records of a segment. Says where they end, and, of the newest segment, whether others
-/// behind that place say that all before them was durable.
+/// Takes the good records of a segment. Says the end of them, and, of the newest segment, whether others behind that
+/// place say that all before them was durable.
 fn read_to_end<F: LogFile>(
     file: &F,
     header: &SegmentHeader,
@@ -329,7 +330,7 @@ fn read_to_end<F: LogFile>(
         if !is_newest || find_synced(file, header, end)?.is_none() {
             return Ok((end, false));
         }
-        // Where somebody is writing, the record has become good meanwhile, and those behind it, too.
+        // If another process is writing, the record has become good meanwhile, and those behind it, too.
         if scan(file, header, end, limit, &mut |_, _, _| {})? == end {
             return Ok((end, true));
         }

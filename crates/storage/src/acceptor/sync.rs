@@ -14,7 +14,7 @@ pub struct SyncJob<F> {
     pub(super) upto: Position,
 }
 
-/// How a sync has ended.
+/// The result of a sync.
 #[derive(Debug)]
 #[must_use = "the log has to hear of it"]
 pub struct SyncDone {

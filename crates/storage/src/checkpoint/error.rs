@@ -1,4 +1,4 @@
-//! What can go wrong with checkpoints.
+//! The errors of checkpoints.
 
 use std::fmt;
 use std::io;
@@ -11,7 +11,7 @@ use super::manifest::Subject;
 pub enum Refused {
     /// Some are missing.
     Cut,
-    /// They begin with something else.
+    /// The bytes begin with something else.
     NoManifest,
     /// Their sum is another.
     Sum,
@@ -21,7 +21,7 @@ pub enum Refused {
     Chunks,
     /// The state that they speak of is not there.
     NoState,
-    /// It is another than they say.
+    /// The state is another than they say.
     State,
     /// The system does not let the file be read.
     Unreadable,
@@ -56,39 +56,39 @@ pub enum CheckpointError {
     NoDirectory(PathBuf),
     /// Another process uses it.
     InUse(PathBuf),
-    /// There are checkpoints, and not the file that says whose store it is.
+    /// There are checkpoints, and not the file that names the owner of the store.
     NoStore(PathBuf),
-    /// That file is damaged.
+    /// The file of the store is damaged.
     Damaged(PathBuf, Refused),
-    /// Somebody else's checkpoints.
+    /// Checkpoints of another partition or cluster.
     WrongOwner {
-        /// Where they are, or who has sent them.
+        /// The path of the checkpoints, or the place for the one that comes from a peer.
         path: PathBuf,
-        /// Whose they are.
+        /// The owner of the checkpoints.
         found: Subject,
-        /// Whose were wanted.
+        /// The owner that was wanted.
         wanted: Subject,
     },
     /// A chunk of a state is not what its manifest says.
     Chunk {
-        /// Of which file.
+        /// The file.
         path: PathBuf,
-        /// Which one, from 0.
+        /// The number of the chunk, from 0.
         index: usize,
     },
     /// All chunks are what they should be, and together they are not.
     Hash(PathBuf),
     /// Chunks are missing.
     Incomplete(usize),
-    /// So many bytes are too many for what is to be known of a state.
+    /// The replica has too many bytes to say of a state.
     TooMuch(usize),
     /// The system does not let it be read, written or made durable.
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What was being done.
+        /// The operation that failed, in words.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
 }

@@ -91,7 +91,7 @@ impl<D: LogDisk> Incoming<D> {
         self.disk.path().join(INCOMING_STATE)
     }
 
-    /// What is coming.
+    /// The manifest of the state that comes.
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -104,7 +104,7 @@ impl<D: LogDisk> Incoming<D> {
     /// A chunk has come. One that is there already changes nothing.
     ///
     /// # Errors
-    /// It is not what the manifest says, and nothing changes; or the disk's.
+    /// The chunk is not what the manifest says, and nothing changes; or an error of the disk.
     pub fn put(&mut self, index: usize, chunk: &[u8]) -> Result<(), CheckpointError> {
         let place = self.manifest.chunk(index);
         let Some((at, _)) = place.filter(|_| self.manifest.has(index, chunk)) else {
@@ -139,12 +139,12 @@ impl<D: LogDisk> Incoming<D> {
         };
         let new = format!("{name}.new");
         if let Err(error) = store::write(&*self.disk, &new, &name, &manifest.encode()) {
-            // What has come stays: the next attempt finds it where it was.
+            // The chunks that have come stay: the next attempt finds them where they were.
             let _ = self.disk.remove(&name);
             let _ = self.disk.rename(&state_name(self.number), INCOMING_STATE);
             return Err(failed(&path, "write", error));
         }
-        // It speaks of what has another name now.
+        // This manifest speaks of a file that has another name now.
         let _ = self.disk.remove(INCOMING_MANIFEST);
         Ok(Written {
             number: self.number,

@@ -1,4 +1,4 @@
-//! What a checkpoint consists of.
+//! The manifest of a checkpoint: the bytes of its state, and what is to be known of it.
 
 use sha2::{Digest as _, Sha256};
 
@@ -6,14 +6,14 @@ use super::error::Refused;
 
 const MAGIC: &[u8; 8] = b"ROTACKPT";
 const VERSION: u16 = 1;
-/// Before what the replica says of it.
+/// The bytes before those that the replica says of the state.
 const HEAD: usize = 80;
-/// A replica says at most so much of a checkpoint.
+/// The bytes, at most, that a replica says of a state.
 pub(super) const MOST_ABOUT: usize = 256 << 20;
-/// A state has at most so many chunks.
+/// The number of chunks, at most, of a state.
 const MOST_CHUNKS: u64 = 1 << 22;
 
-/// Whose state it is.
+/// The owner of a state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Subject {
     /// The cluster's number.
@@ -22,10 +22,10 @@ pub struct Subject {
     pub partition: u32,
 }
 
-/// Says which bytes are a state, and what is to be known of them.
+/// The description of a state: its bytes, and what is to be known of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Manifest {
-    /// Whose it is.
+    /// The owner of the state.
     pub of: Subject,
     /// The store that has it: drawn with its directory.
     pub store: u64,
@@ -33,9 +33,9 @@ pub struct Manifest {
     pub bytes: u64,
     /// SHA-256 of the state.
     pub hash: [u8; 32],
-    /// What the replica says of it, above all its point.
+    /// The words of the replica about the state, above all its point.
     pub about: Vec<u8>,
-    /// Each chunk of the state has so many bytes, the last one perhaps fewer.
+    /// The bytes of each chunk of the state; the last one may have fewer.
     pub chunk_bytes: u32,
     /// CRC-32C of each chunk.
     pub sums: Vec<u32>,
@@ -51,7 +51,7 @@ impl Manifest {
             && (&self.about, &self.sums) == (&other.about, &other.sums)
     }
 
-    /// Where a chunk begins, and how long it is. `None`: there is no such chunk.
+    /// The place of a chunk, and its length. `None`: there is no such chunk.
     pub fn chunk(&self, index: usize) -> Option<(u64, usize)> {
         let at = (index as u64).checked_mul(u64::from(self.chunk_bytes))?;
         let left = self.bytes.checked_sub(at).filter(|left| *left > 0)?;
@@ -71,7 +71,7 @@ impl Manifest {
         out.extend_from_slice(&self.bytes.to_le_bytes());
         out.extend_from_slice(&self.hash);
         out.extend_from_slice(&self.chunk_bytes.to_le_bytes());
-        // It was looked at before that it is not more than `MOST_ABOUT`.
+        // The caller has checked that it is not more than `MOST_ABOUT`.
         let about = u32::try_from(self.about.len()).unwrap_or(u32::MAX);
         out.extend_from_slice(&about.to_le_bytes());
         out.extend_from_slice(&self.about);
@@ -83,10 +83,10 @@ impl Manifest {
         out
     }
 
-    /// What [`Self::encode`] has made.
+    /// Reads the bytes that [`Self::encode`] has made.
     ///
     /// # Errors
-    /// It is not whole, or nothing that it can have made.
+    /// The bytes are not whole, or `encode` cannot have made them.
     pub fn decode(bytes: &[u8]) -> Result<Self, Refused> {
         let (summed, sum) = bytes.split_last_chunk::<4>().ok_or(Refused::Cut)?;
         let head: &[u8; HEAD] = summed.first_chunk().ok_or(Refused::Cut)?;
@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Somebody who sums as we do can say anything.
+    /// A sender that sums as we do can say anything.
     #[test]
     fn lengths_that_do_not_fit_are_refused() {
         let whole = manifest(b"a state", b"about it");

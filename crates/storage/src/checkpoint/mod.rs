@@ -1,13 +1,14 @@
-//! Checkpoints of a replica: whole states, each with a manifest that says which bytes it has and up to where in the order it is (Benz et al. 2014,
-//! §5.1).
+//! Checkpoints of a replica: whole states, each with a manifest of its bytes and of its point in the order (Benz et al.
+//! 2014, §5.1).
 //!
 //! A directory has
 //!
-//! * `store`: whose checkpoints these are, and a number that was drawn with the directory: an emptied one is another store, which has no
-//!   checkpoint of those that the old one has promised.
-//! * `N.state` and `N.manifest`, N ascending. A manifest gets its name when everything that it says of the state is durable: what has no
-//!   manifest is none. The newest two are kept.
-//! * `incoming.state` and `incoming.manifest`: what comes from a peer, and is not whole yet. It goes on after a restart.
+//! * `store`: the owner of these checkpoints, and a number that was drawn with the directory: an emptied one is another
+//!   store, which has no checkpoint of those that the old one has promised.
+//! * `N.state` and `N.manifest`, N ascending. A manifest gets its name when everything that it says of the state is
+//!   durable: a state without a manifest is no checkpoint. The newest two are kept.
+//! * `incoming.state` and `incoming.manifest`: a state that comes from a peer, and is not whole yet. The transfer goes
+//!   on after a restart.
 //!
 //! A disk that fails costs the checkpoint that is being written, and no other: nobody is told of it before both its files and their names are durable. A state is
 //! verified before it is used, chunk by chunk and as a whole; where the newest one is damaged the one before serves.
@@ -35,7 +36,7 @@ use incoming::{INCOMING_MANIFEST, INCOMING_STATE};
 /// Bytes of a chunk of a state, unless tests want less.
 pub const CHUNK_BYTES: u32 = 1 << 20;
 
-/// So many are kept: one of them may be damaged, or be read by a peer.
+/// The number of checkpoints that are kept: one of them may be damaged, or be read by a peer.
 const KEPT: usize = 2;
 
 /// The checkpoints of one replica.
@@ -49,7 +50,7 @@ pub struct Checkpoints<D: LogDisk = FileDir> {
     kept: Vec<(u64, Arc<Manifest>)>,
     /// The number of the next one.
     next: u64,
-    /// What was found to be damaged.
+    /// The files that were found to be damaged.
     damaged: Vec<(PathBuf, Refused)>,
 }
 
@@ -58,14 +59,14 @@ impl Checkpoints {
     /// yet.
     ///
     /// # Errors
-    /// [`CheckpointError`]: above all, checkpoints of somebody else, and another process that has the directory.
+    /// [`CheckpointError`]: above all, checkpoints of another owner, and another process that has the directory.
     pub fn open(path: PathBuf, of: Subject, fresh: u64) -> Result<Self, CheckpointError> {
         Self::on(FileDir::new(path), of, fresh, CHUNK_BYTES)
     }
 }
 
 impl<D: LogDisk> Checkpoints<D> {
-    /// The same on any disk, in chunks of so many bytes.
+    /// The same on any disk, in chunks of `chunk_bytes` bytes.
     ///
     /// # Errors
     /// As [`Checkpoints::open`].
@@ -100,7 +101,7 @@ impl<D: LogDisk> Checkpoints<D> {
         Ok(opened)
     }
 
-    /// Finds what is there, and removes what never became a checkpoint.
+    /// Finds the checkpoints that are there, and removes files that never became one.
     fn survey(&mut self, names: &[String]) -> Result<(), CheckpointError> {
         let mut left_over = Vec::new();
         for name in names {
@@ -130,7 +131,7 @@ impl<D: LogDisk> Checkpoints<D> {
         self.kept.sort_by_key(|(number, _)| *number);
         let has = |name: &str| names.iter().any(|other| other == name);
         let mut lacks_state = has(INCOMING_MANIFEST) && !has(INCOMING_STATE);
-        // The newest first: it may be what had come from a peer, whole, when the power went.
+        // The newest first: it may be a state that had come from a peer, whole, when the power went.
         for name in left_over.iter().rev() {
             if std::mem::take(&mut lacks_state) && name.ends_with(STATE) {
                 let _ = self.disk.rename(name, INCOMING_STATE);
@@ -163,7 +164,7 @@ impl<D: LogDisk> Checkpoints<D> {
         self.store
     }
 
-    /// Where they are.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         self.disk.path()
     }
@@ -178,7 +179,7 @@ impl<D: LogDisk> Checkpoints<D> {
         self.kept.iter().map(|(_, manifest)| manifest)
     }
 
-    /// Begins to write one. What is written may take as long as it takes: other checkpoints can be read meanwhile.
+    /// Begins to write one. Writing may take its time: other checkpoints can be read meanwhile.
     ///
     /// # Errors
     /// The disk's.
@@ -193,7 +194,7 @@ impl<D: LogDisk> Checkpoints<D> {
         )
     }
 
-    /// Takes in what was written, and forgets all but the newest two.
+    /// Takes in a checkpoint that was written, and forgets all but the newest two.
     pub fn add(&mut self, written: Written) -> Arc<Manifest> {
         let Written { number, manifest } = written;
         let manifest = Arc::new(manifest);
@@ -201,8 +202,8 @@ impl<D: LogDisk> Checkpoints<D> {
         self.kept.sort_by_key(|(number, _)| *number);
         let old = self.kept.len().saturating_sub(KEPT);
         for (number, _) in self.kept.drain(..old) {
-            // A manifest without a state would be damage, so it goes first. What stays is in nobody's way, and is removed when the directory is
-            // opened. A state that is being read stays as long as that.
+            // A manifest without a state would be damage, so it goes first. A file that stays is in nobody's way, and
+            // is removed when the directory is opened. A state that is being read stays as long as that.
             let removed = self.disk.remove(&manifest_name(number));
             if removed.and_then(|()| self.disk.sync_names()).is_ok() {
                 let _ = self.disk.remove(&state_name(number));
@@ -211,11 +212,11 @@ impl<D: LogDisk> Checkpoints<D> {
         manifest
     }
 
-    /// Opens the newest one whose state is whole, which all of it is read for. `Ok(None)`: there is none. Those that are damaged are not kept any
-    /// more ([`Self::damaged`]), and stay where they are.
+    /// Opens the newest one whose state is whole, and reads all of it for that. `Ok(None)`: there is none. Those that
+    /// are damaged are not kept any more ([`Self::damaged`]), and stay where they are.
     ///
     /// # Errors
-    /// None of the disk's: what cannot be read is damaged.
+    /// None of the disk's: a file that cannot be read counts as damaged.
     pub fn newest_sound(&mut self) -> Result<Option<Reading<D>>, CheckpointError> {
         while let Some((number, manifest)) = self.kept.last() {
             let sound = Reading::open(Arc::clone(&self.disk), *number, Arc::clone(manifest))
@@ -237,7 +238,7 @@ impl<D: LogDisk> Checkpoints<D> {
         Ok(None)
     }
 
-    /// Nobody can begin with this one, though it is whole: it is not kept.
+    /// Drops a checkpoint with which no replica can begin, though it is whole.
     pub fn reject(&mut self, manifest: &Manifest) {
         let is_it = |(_, kept): &mut (u64, Arc<Manifest>)| **kept == *manifest;
         for (number, _) in self.kept.extract_if(.., is_it) {
@@ -262,7 +263,7 @@ impl<D: LogDisk> Checkpoints<D> {
     /// Begins to take a state from peers, or goes on with it: chunks that came before a restart are not asked for again.
     ///
     /// # Errors
-    /// It is somebody else's, or the disk's.
+    /// The manifest is of another owner, or an error of the disk.
     pub fn receive(&mut self, manifest: Manifest) -> Result<Incoming<D>, CheckpointError> {
         if manifest.of != self.of {
             return Err(CheckpointError::WrongOwner {
@@ -276,7 +277,7 @@ impl<D: LogDisk> Checkpoints<D> {
         Incoming::begin(Arc::clone(&self.disk), number, self.store, manifest)
     }
 
-    /// What was coming from peers when this store was closed last.
+    /// The manifest of the state that was coming from peers when this store was closed last.
     ///
     /// # Errors
     /// The disk's.
@@ -287,7 +288,7 @@ impl<D: LogDisk> Checkpoints<D> {
         if !has(INCOMING_MANIFEST) || !has(INCOMING_STATE) {
             return Ok(None);
         }
-        // What is damaged, or somebody else's, is begun anew.
+        // A state with a damaged or foreign manifest is begun anew.
         Ok(self
             .manifest_at(INCOMING_MANIFEST)
             .ok()
@@ -304,7 +305,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// What was written.
+    /// The manifest of the checkpoint.
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }

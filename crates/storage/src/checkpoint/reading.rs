@@ -33,7 +33,7 @@ impl<D: LogDisk> Reading<D> {
         })
     }
 
-    /// What it is.
+    /// The manifest of the checkpoint.
     pub const fn manifest(&self) -> &Arc<Manifest> {
         &self.manifest
     }
@@ -41,7 +41,7 @@ impl<D: LogDisk> Reading<D> {
     /// A chunk, from 0; `None` behind the last one.
     ///
     /// # Errors
-    /// It is not what was written, or the disk's.
+    /// The chunk is not as it was written, or an error of the disk.
     pub fn chunk(&self, index: usize) -> Result<Option<Vec<u8>>, CheckpointError> {
         let Some((at, length)) = self.manifest.chunk(index) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Whose checkpoints a directory has.
+//! The owner of the checkpoints in a directory.
 
 use std::io;
 
@@ -95,7 +95,8 @@ pub(super) fn write<D: LogDisk>(disk: &D, new: &str, name: &str, bytes: &[u8]) -
     let file = disk.open(new, Access::Create)?;
     file.write_at(0, bytes)?;
     file.sync()?;
-    // Also of what the file speaks of: a name may be durable before one that is older.
+    // The names of the files that this one speaks of are made durable, too: a newer name may be durable before an older
+    // one.
     disk.sync_names()?;
     disk.rename(new, name)?;
     disk.sync_names()

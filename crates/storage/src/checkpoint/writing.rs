@@ -17,7 +17,7 @@ pub struct Writing<D: LogDisk> {
     chunk_bytes: usize,
     file: D::File,
     sums: Sums,
-    /// What is not a whole chunk yet.
+    /// The bytes that are not a whole chunk yet.
     rest: Vec<u8>,
     is_finished: bool,
 }
@@ -25,7 +25,7 @@ pub struct Writing<D: LogDisk> {
 impl<D: LogDisk> Drop for Writing<D> {
     fn drop(&mut self) {
         if !self.is_finished {
-            // It takes room that others need. What stays is removed when the directory is opened.
+            // The file takes room that others need. If it stays, it is removed when the directory is opened.
             let _ = self.disk.remove(&state_name(self.number));
         }
     }
@@ -58,7 +58,7 @@ impl<D: LogDisk> Writing<D> {
         self.disk.path().join(state_name(self.number))
     }
 
-    /// More of the state.
+    /// Adds bytes to the state.
     ///
     /// # Errors
     /// The disk's: it will not become a checkpoint.
@@ -87,7 +87,8 @@ impl<D: LogDisk> Writing<D> {
         failed(&self.path(), doing, error)
     }
 
-    /// That was all. `about` is what the replica wants to know of it, above all up to where it is. It is durable when this returns.
+    /// Ends the state. `about` is what the replica wants to know of it, above all its point. The checkpoint is durable
+    /// when this returns.
     ///
     /// # Errors
     /// The disk's, or there is too much to be known of it: it is no checkpoint, and nobody may be told of it.
@@ -107,7 +108,7 @@ impl<D: LogDisk> Writing<D> {
         let manifest = sums.manifest(of, store, about, self.chunk_bytes as u32);
         let new = format!("{name}.new");
         if let Err(error) = store::write(&*self.disk, &new, &name, &manifest.encode()) {
-            // It may have its name all the same, and its state goes.
+            // The manifest may have its name all the same, and its state goes.
             let _ = self.disk.remove(&name);
             return Err(failed(&path, "write", error));
         }

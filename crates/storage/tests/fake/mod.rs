@@ -32,7 +32,7 @@ pub struct World {
     pub log: Vec<&'static str>,
 }
 
-/// What is left of the unsynced when the power goes.
+/// The part of the unsynced bytes that is left when the power goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Left {
     Nothing,

@@ -13,7 +13,7 @@ pub fn prepared() -> SimDir {
     SMALL.prepared()
 }
 
-/// How large segments and votes are.
+/// The sizes of segments and votes.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     segment: u64,
@@ -66,7 +66,7 @@ pub enum When {
     Late,
 }
 
-/// What a life has promised to be durable, and tried.
+/// The promises of a life about what is durable, and its attempts.
 #[derive(Clone, Copy, Debug, Default)]
 struct Promised {
     votes: u64,
@@ -74,7 +74,7 @@ struct Promised {
     trim: u64,
 }
 
-/// What is to be written to a new segment, since some commits.
+/// A portion of a new segment that is to be written, and the instance since which it waits.
 type Held = Option<(SpareJob<SimFile>, u64)>;
 
 /// No other file may be needed before it is written: there is one thread.

@@ -103,7 +103,7 @@ impl Inode {
     }
 }
 
-/// What of the unsynced stays when the power goes.
+/// The part of the unsynced bytes that stays when the power goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
     Nothing,

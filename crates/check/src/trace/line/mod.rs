@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::event::{Conf, Event, EventKind, Placed, Sent, nowhere};
 use crate::name;
 
-/// What a line says.
+/// The content of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Line {
     Event(Event),
@@ -91,7 +91,7 @@ pub(super) struct Fields<'a> {
     own: Option<u64>,
 }
 
-/// What is wrong with the fields of a line, as a sentence.
+/// The mistake in the fields of a line, as a sentence.
 type Wrong = String;
 
 impl Fields<'_> {
@@ -121,7 +121,7 @@ impl Fields<'_> {
             "start" => EventKind::Start,
             "conf" => EventKind::Configuration(self.configuration()?),
             "send" => EventKind::Send(self.sent()?),
-            // Another process gives it its place. The sender may not have been in a configuration yet.
+            // Another process gives the message its place. The sender may not have been in a configuration yet.
             "orig" if self.seq.is_none() => EventKind::Broadcast(self.sent()?),
             "orig" => EventKind::Originated(self.placed(process)?),
             "deliver" => EventKind::Delivered(self.placed(process)?),
@@ -146,7 +146,7 @@ impl Fields<'_> {
         })
     }
 
-    /// The configuration that is current. Who has missed the last one knows of none.
+    /// The configuration that is current. A process that has missed the last one knows of none.
     fn current(&self, process: Process) -> Result<ConfigurationKind, Wrong> {
         if self.conf.as_ref().is_some_and(|conf| conf.0.is_empty()) {
             return Ok(nowhere(process));

@@ -21,18 +21,18 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// A scan reads so many at most.
 const SCAN: u64 = 100;
 
-/// What all clients do.
+/// The plan of all clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// What is asked.
+    /// The workload.
     pub workload: Workload,
-    /// So many at once.
+    /// The number of requests at once.
     pub pipeline: usize,
-    /// So large.
+    /// The size of a value, in bytes.
     pub value_bytes: usize,
-    /// WAIT for so many.
+    /// The number of servers to WAIT for.
     pub wait: Option<u8>,
-    /// From one to the next, whether it is answered or not; none: the next when it is answered.
+    /// The time from one request to the next, whether it is answered or not; none: the next when it is answered.
     pub pause: Option<Duration>,
 }
 
@@ -194,7 +194,7 @@ impl Client {
         Ok(replies)
     }
 
-    /// What is asked next.
+    /// Draws the next request.
     fn draw(&mut self) -> Asked {
         let work = self.plan.workload.draw(&mut self.random);
         let keys = Rc::clone(&self.keys);

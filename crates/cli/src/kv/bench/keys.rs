@@ -1,20 +1,20 @@
-//! Which keys there are, and which is drawn.
+//! The keys, and the draw of one.
 
 use rota_core::random::Random;
 
 use super::workload::Choice;
 
-/// So many at most.
+/// The most keys.
 pub const MOST_KEYS: u64 = 100_000_000;
-/// How uneven Zipf's law is, as YCSB has it.
+/// The exponent of Zipf's law, as YCSB has it.
 const THETA: f64 = 0.99;
 
 /// All keys: each has a number, and those that are inserted the next ones.
 #[derive(Clone, Debug)]
 pub struct Keys {
-    /// How many there are; grows as keys are inserted.
+    /// The number of keys; grows as keys are inserted.
     count: u64,
-    /// How many there were, which Zipf's law is over.
+    /// The number of keys at first, which Zipf's law is over.
     first: u64,
     zeta: f64,
     zeta_of_two: f64,
@@ -34,7 +34,7 @@ fn spread(number: u64) -> u64 {
 }
 
 impl Keys {
-    /// So many.
+    /// Makes this number of keys.
     pub fn new(count: u64) -> Self {
         Self {
             count,
@@ -55,7 +55,7 @@ impl Keys {
         self.count - 1
     }
 
-    /// How many there were when it began.
+    /// The number of keys at first.
     pub const fn first(&self) -> u64 {
         self.first
     }

@@ -1,4 +1,4 @@
-//! What is measured.
+//! The measurements of a benchmark.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,9 +10,9 @@ use super::workload::Work;
 /// Of all clients.
 #[derive(Debug, Default)]
 pub struct Measured {
-    /// How long each kind of work took.
+    /// The times of each kind of work.
     pub took: BTreeMap<Work, Latencies>,
-    /// What was answered with an error.
+    /// The number of requests that were answered with an error.
     pub refused: u64,
     /// The first of those.
     pub error: Option<String>,
@@ -20,7 +20,7 @@ pub struct Measured {
     pub broken: u64,
     /// Keys that were read and not there.
     pub missing: u64,
-    /// When something was answered last, and how long nothing was at most.
+    /// The time of the last answer, and the longest time without one.
     last: Option<Instant>,
     /// The longest time between two answers.
     pub silence: Duration,

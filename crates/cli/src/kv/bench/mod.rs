@@ -26,7 +26,7 @@ use crate::say::tell;
 use crate::service::conclude;
 use crate::service::processor::Processor;
 
-/// So many values are on their way of a client that fills.
+/// The number of values on their way of a client that fills.
 const FILLS: usize = 16;
 
 /// Options of `rota kv bench`.

@@ -1,4 +1,4 @@
-//! What is said of it.
+//! The report of a benchmark.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub struct Report {
     /// A second, of all kinds.
     rate: f64,
     work: Vec<Of>,
-    /// What was answered with an error.
+    /// The number of requests that were answered with an error.
     refused: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,

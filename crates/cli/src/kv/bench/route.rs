@@ -1,4 +1,4 @@
-//! Which server has a key.
+//! The servers of keys.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,12 +7,12 @@ use rota_resp::{Reply, slot};
 
 use crate::service::connection::Connection;
 
-/// Which server is asked.
+/// The way from a key to a server.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// All that are known.
+    /// All servers that are known.
     pub servers: Vec<SocketAddr>,
-    /// For each slot, which of them; none: any has all keys.
+    /// For each slot, its server among them; none: any server has all keys.
     slots: Vec<u16>,
 }
 
@@ -92,7 +92,7 @@ impl Route {
         at as u16
     }
 
-    /// Which server is asked for a key by the client with this number.
+    /// The server that the client with this number asks for a key.
     pub fn of(&self, key: &str, client: u32) -> usize {
         match self.slots.get(usize::from(slot::of(key.as_bytes()))) {
             Some(at) => usize::from(*at),

@@ -1,10 +1,10 @@
-//! What is asked: YCSB's core workloads, and three that are simpler.
+//! The operations of a benchmark: YCSB's core workloads, and three that are simpler.
 
 use std::str::FromStr;
 
 use rota_core::random::Random;
 
-/// What a client does once.
+/// One operation of a client.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Work {
     /// Reads a key.
@@ -35,7 +35,7 @@ impl Work {
     }
 }
 
-/// Which keys are asked for.
+/// The choice of keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
     /// Some far more often than others (Zipf's law with 0.99), spread over all.
@@ -52,7 +52,7 @@ pub struct Workload {
     name: &'static str,
     /// In hundredths, together 100.
     parts: &'static [(Work, u64)],
-    /// Which keys.
+    /// The choice of keys.
     pub choice: Choice,
 }
 
@@ -84,7 +84,7 @@ impl Workload {
         self.name
     }
 
-    /// What is done next.
+    /// Draws the next operation.
     pub fn draw(&self, random: &mut Random) -> Work {
         let mut at = random.below(100);
         for (work, part) in self.parts {

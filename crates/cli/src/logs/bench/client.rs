@@ -16,16 +16,16 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// An answer takes no longer.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// What all clients do.
+/// The plan of all clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// So many entries at once.
+    /// The number of entries at once.
     pub pipeline: usize,
-    /// So large.
+    /// The size of an entry's value, in bytes.
     pub bytes: usize,
-    /// From one to the next, whether it is answered or not; none: the next when it is answered.
+    /// The time from one request to the next, whether it is answered or not; none: the next when it is answered.
     pub pause: Option<Duration>,
-    /// From when on times are counted, and when it is measured from and to.
+    /// The time from which on times are counted, and the begin and the end of the measured time.
     pub times: (Instant, Instant, Instant),
 }
 

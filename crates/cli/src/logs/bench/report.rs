@@ -1,4 +1,4 @@
-//! What is measured, and said of it.
+//! The measurements of a benchmark, and its report.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use crate::service::Shown;
 /// Of all clients.
 #[derive(Debug, Default)]
 pub struct Measured {
-    /// How long appends took.
+    /// The times of appends.
     pub took: Latencies,
-    /// How long after they were asked for readers were told of entries.
+    /// The times from the request of an entry until readers were told of it.
     pub told: Latencies,
-    /// What was answered with an error.
+    /// The number of requests that were answered with an error.
     pub refused: u64,
     /// The first of those.
     error: Option<String>,
@@ -54,7 +54,7 @@ pub struct Report {
     /// Entries that readers were told, all together.
     told: u64,
     told_latency_us: Option<Summary>,
-    /// What was answered with an error.
+    /// The number of requests that were answered with an error.
     refused: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,

@@ -1,4 +1,4 @@
-//! What is promised to a client whose connection is cut.
+//! The promises to a client whose connection is cut.
 
 use std::collections::BTreeMap;
 use std::fmt;

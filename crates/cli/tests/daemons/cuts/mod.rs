@@ -1,7 +1,7 @@
-//! Clients whose connections are cut at a random byte, under load in both directions. Whatever the library and the
-//! transport: what a client hears is a part of the one order without gaps and doubles; what had come is told before the
-//! loss; of what it sent a first part is heard, once, and all of it where closing said so; by TLS no cut passes for an
-//! end; and nothing hangs.
+//! Clients whose connections are cut at a random byte, under load in both directions. With every library and transport,
+//! the messages that a client hears are a part of the one order without gaps and doubles; messages that had come are
+//! told before the loss; of its own messages a first part is heard, once, and all of them where closing said so; by TLS
+//! no cut passes for an end; and nothing hangs.
 //!
 //! `ROTA_SEED` and `ROTA_CUTS` make a campaign of it: so many connections for each library, from that seed on.
 //! `ROTA_PYTHON` is an interpreter that has the package.

@@ -1,4 +1,4 @@
-//! What happens to one connection, drawn from a seed.
+//! The plan of one connection, drawn from a seed.
 
 use std::time::Duration;
 

@@ -7,10 +7,10 @@ use crate::groups::event::{Connection, Member};
 use crate::mutants::{self, Mutant};
 
 impl Clients {
-    /// What was handed to the engine, up to what that calls by this counter, has its place; this daemon does not get
-    /// there any more. Clients wait for it no longer, unless it is to be sent again: see
-    /// [`exclusion`](crate::groups::exclusion). Says how many that were, and whose end was
-    /// among them.
+    /// All requests handed to the engine up to this counter of the engine have their places, where this daemon does not
+    /// get any more. Clients wait for them no longer, unless they are to be sent again: see
+    /// [`exclusion`](crate::groups::exclusion). Returns the number of requests that are over, and the clients whose end
+    /// was among them.
     pub fn ordered_elsewhere(&mut self, own: u64) -> (u64, Vec<Member>) {
         let mut count = 0;
         let handed: Vec<Waiting> = self.waiting.drain(..self.under_way).collect();
@@ -42,7 +42,8 @@ impl Clients {
 }
 
 impl Waiting {
-    /// Whether nothing is left to do for it, if all up to this counter has its place, and these have ended.
+    /// Whether nothing is left to do for the request, if all up to this counter have their places, and these clients
+    /// have ended.
     fn is_over(&self, own: u64, ended: &[Member]) -> bool {
         let by = |of: Connection| ended.iter().any(|member| member.connection == of);
         let once = match self.asks {

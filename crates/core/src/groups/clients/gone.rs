@@ -11,7 +11,7 @@ struct Owed {
     bytes: usize,
 }
 
-/// What is on its way of clients that have gone: nobody keeps it back any more.
+/// The requests of gone clients that are on their way: no backlog limits such a client any more.
 #[derive(Debug, Default)]
 pub(super) struct Gone {
     owed: BTreeMap<Connection, Owed>,
@@ -19,14 +19,14 @@ pub(super) struct Gone {
 }
 
 impl Gone {
-    /// So much more is on its way.
+    /// `bytes` more are on their way.
     pub fn owes(&mut self, connection: Connection, name: ClientName, bytes: usize) {
         let owed = self.owed.entry(connection);
         owed.or_insert(Owed { name, bytes: 0 }).bytes += bytes;
         self.bytes += bytes;
     }
 
-    /// So much has come back.
+    /// `bytes` have come back.
     pub fn repays(&mut self, connection: Connection, bytes: usize) {
         let Some(owed) = self.owed.get_mut(&connection) else {
             return;
@@ -38,12 +38,12 @@ impl Gone {
         }
     }
 
-    /// Of all of them.
+    /// The bytes of all gone clients.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How many they are.
+    /// The number of gone clients.
     pub fn len(&self) -> usize {
         self.owed.len()
     }

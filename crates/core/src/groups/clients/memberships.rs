@@ -1,4 +1,4 @@
-//! How many groups clients want to be in.
+//! The numbers of groups that clients want to be in.
 
 use alloc::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use super::Clients;
 use crate::groups::event::Connection;
 use crate::groups::limits::Owner;
 
-/// Of all clients of this daemon.
+/// The counts of all clients of this daemon.
 #[derive(Debug, Default)]
 pub(super) struct Memberships {
     all: usize,
-    /// Of those owners who have any.
+    /// The counts of owners that have any.
     by_owner: BTreeMap<Owner, usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Connections that end, and clients that go on under another one.
+//! Connections that end, and clients that go on under another connection.
 
 use super::{Client, Clients};
 use crate::contract::Service;
@@ -7,9 +7,9 @@ use crate::groups::message::Request;
 use crate::mutants::{self, Mutant};
 
 impl Clients {
-    /// The client goes and comes back under its name, into the groups that it wants to be in: others see a
-    /// disconnect and joins. The earlier connection has events up to its disconnect's place in the order.
-    /// `None` if that of the last time has not come yet, or there is no such connection.
+    /// The client goes and comes back under its name, into the groups that it wants to be in: others see a disconnect
+    /// and joins. The earlier connection has events up to its disconnect's place in the order. `None` if the disconnect
+    /// of the last time has not come yet, or there is no such connection.
     pub fn restart(&mut self, connection: Connection) -> Option<Connection> {
         let member = self.member(connection).ok()?;
         let client = self.connected.get_mut(&connection)?;
@@ -26,7 +26,7 @@ impl Clients {
         if self.next_large == Some(connection) {
             self.next_large = Some(next);
         }
-        // Its old requests may fill all the room there is: these come once for each restart.
+        // Its old requests may fill all its room: these requests come once for each restart.
         for group in &wants {
             let member = Member {
                 connection: next,
@@ -56,7 +56,7 @@ impl Clients {
         self.names.insert(member.name, next);
     }
 
-    /// The connection is not one any more; what is on its way of it still is.
+    /// Forgets the connection; its requests stay on their way.
     pub(super) fn forget(&mut self, connection: Connection) -> Option<Client> {
         let client = self.connected.remove(&connection)?;
         if client.backlog > 0 {

@@ -1,12 +1,12 @@
-//! How much of a client may be on its way.
+//! The room that each client has for requests on their way.
 
 use super::{Clients, MOST_GONE, REQUEST_BYTES};
 use crate::groups::event::{Connection, Member};
 use crate::groups::limits::RequestError;
 
 impl Clients {
-    /// Whether this client's requests leave room for one with so large a payload. A large message for which
-    /// there is none has the next room there is, if its client asks again.
+    /// Whether this client's requests leave room for one with a payload of `payload` bytes. A large message that finds
+    /// no room has the next room there is, if its client asks again.
     pub fn has_room(
         &mut self,
         connection: Connection,
@@ -20,7 +20,7 @@ impl Clients {
                 backlog == 0 || backlog + payload + REQUEST_BYTES <= self.limits.backlog_bytes
             );
         }
-        // Its parts would overtake what waits of who had the name before.
+        // Its parts would overtake waiting requests of an earlier client of that name.
         if backlog > 0 || client.follows.is_some() || self.gone.has(client.name) {
             return Ok(false);
         }
@@ -33,7 +33,8 @@ impl Clients {
         Ok(true)
     }
 
-    /// Whoever comes, asks and goes, again and again, must not fill all memory.
+    /// Whether the requests of gone clients take too much: a client that comes, asks and goes, again and again, must
+    /// not fill all memory.
     pub(super) fn is_crowded(&self) -> bool {
         // Large messages have a bound of their own.
         let gone = self.gone.bytes().saturating_sub(self.large.bytes());

@@ -1,4 +1,4 @@
-//! Daemons whose deliveries a test hands out one by one, and what their clients are told, as text.
+//! Daemons whose deliveries a test hands out one by one, and the events of their clients, as text.
 
 use alloc::collections::BTreeMap;
 use alloc::format;

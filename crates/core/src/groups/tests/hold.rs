@@ -1,4 +1,4 @@
-//! What daemons hold for clients that read too slowly: all make their senders wait, and nobody for ever.
+//! Holds of daemons for clients that read too slowly: all daemons make their senders wait, and none for ever.
 
 use alloc::format;
 use alloc::string::{String, ToString};

@@ -1,4 +1,4 @@
-//! Whatever the bytes of the other daemons, nothing panics, and what is kept is bounded.
+//! Arbitrary bytes of other daemons: nothing panics, and the memory for them is bounded.
 
 use alloc::vec::Vec;
 use bytes::Bytes;

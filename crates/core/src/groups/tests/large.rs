@@ -1,4 +1,4 @@
-//! Large messages: in parts between what others send, whole or not at all.
+//! Large messages: in parts between the messages of others, whole or not at all.
 
 use alloc::string::String;
 use alloc::vec;

@@ -1,4 +1,4 @@
-//! Clients that have gone, and what they have asked for before.
+//! Clients that have gone, and their earlier requests.
 
 use super::cluster::Cluster;
 use crate::groups::{ClientName, Limits, RequestError};

@@ -1,4 +1,4 @@
-//! How many groups one client, one owner and all of them may be in.
+//! The limits on the groups of one client, of one owner and of all clients.
 
 use alloc::format;
 

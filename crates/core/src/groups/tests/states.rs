@@ -1,4 +1,4 @@
-//! The table of states in `docs/protocols/groups.md`, row by row, and what holds in all of them.
+//! The table of states in `docs/protocols/groups.md`, row by row, and the rules of all states.
 
 use alloc::string::String;
 use alloc::vec::Vec;

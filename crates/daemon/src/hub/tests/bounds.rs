@@ -1,4 +1,4 @@
-//! What is done at once, and what is kept, when one client changes a large group again and again.
+//! The bounds of the work at once and of the memory, when one client changes a large group again and again.
 
 use rota_client::protocol::Reply;
 
@@ -18,7 +18,7 @@ fn crowd(house: &mut House) -> Vec<Far> {
         .collect()
 }
 
-/// What was told at once, and offered at once, at most.
+/// The most that was told at once, offered at once and kept.
 #[derive(Default)]
 struct Most {
     told: usize,
@@ -26,8 +26,8 @@ struct Most {
     kept: usize,
 }
 
-/// All that clients have asked for is delivered, as a ring does: while there is room, and then sockets are offered what
-/// waits. Members read what they get.
+/// Delivers all that clients have asked for, as a ring does: while there is room, and then sockets are offered the
+/// waiting bytes. Members read what they get.
 fn deliver_all(house: &mut House, crowd: &mut [Far]) -> (Most, usize) {
     let (mut most, mut views) = (Most::default(), 0);
     loop {
@@ -65,7 +65,7 @@ fn deliver_all(house: &mut House, crowd: &mut [Far]) -> (Most, usize) {
 
 #[test]
 fn a_storm_of_views_is_told_in_steps_shared_by_all_and_costs_no_reader_its_connection() {
-    // Less than one step for each of them: who reads is not judged before it could.
+    // The queue takes less than one step for each of them: a client that reads is not judged before it could.
     let mut house = House::new("message_bytes = 65536\nclient_queue_bytes = 262144");
     let mut crowd = crowd(&mut house);
     deliver_all(&mut house, &mut crowd);
@@ -125,7 +125,7 @@ fn clients_that_read_nothing_share_what_may_wait_for_all() {
             storm.ask(&join(2 * at, "x"));
             storm.ask(&leave(2 * at + 1, "x"));
         }
-        // Nobody reads.
+        // The members do not read.
         deliver_all(&mut house, &mut []);
         storm.take();
         let kept: usize = house.hub.sessions.iter().map(|(_, one)| one.kept()).sum();

@@ -1,4 +1,4 @@
-//! Descriptors that clients send: nobody takes them, and nothing behind them stays unread.
+//! Descriptors that clients send: the daemon drops them, and reads all bytes behind them.
 
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -37,7 +37,8 @@ fn requests_with_descriptors_are_all_read_and_their_descriptors_are_dropped() {
     assert_eq!(done.count(), 20, "{told:?}");
 }
 
-/// Of one that asks and does not read, nothing more is read: what lies there may be its own descriptor.
+/// The daemon reads nothing more of a client that asks and does not read: a descriptor of the client's own socket may
+/// lie unread there.
 #[test]
 fn a_client_that_asks_and_reads_nothing_is_gone_in_the_end() {
     let mut house = House::new("client_memory_bytes = 0");

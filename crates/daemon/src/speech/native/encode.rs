@@ -15,7 +15,7 @@ const SHARED_BYTES: usize = 512;
 pub(in crate::speech) struct Encoded {
     /// All of it but the payload.
     pub(super) head: Vec<u8>,
-    /// What is shared by all who get it. Of a view that is all behind the head, but for the receiver's own index.
+    /// The bytes that all receivers share. Of a view these are all behind the head, but for the receiver's own index.
     pub(super) payload: Bytes,
     heads: Heads,
 }

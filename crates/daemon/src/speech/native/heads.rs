@@ -1,4 +1,4 @@
-//! Heads of messages that were encoded before: most messages have that of an earlier one.
+//! Heads of messages that were encoded before: most messages have the head of an earlier one.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a client is told of the ordered stream, and what it misses of it.
+//! The events of the ordered stream for a client, and those that it misses.
 
 use rota_client::protocol::{self, Reply};
 use rota_core::groups::{self, GroupName, Member};
@@ -8,7 +8,7 @@ use crate::speech::answers::Wish;
 use crate::speech::missed::Missed;
 
 impl NativeSpeech {
-    /// What was encoded for all who get it.
+    /// Takes an event that was encoded once for all receivers.
     pub(in crate::speech) fn tell(&mut self, event: &groups::Event, encoded: &Encoded) {
         let Stage::Open {
             membership,
@@ -93,7 +93,8 @@ impl NativeSpeech {
         self.missed = Some(missed);
     }
 
-    /// An event of the ordered stream that the client misses; what answers its requests does so even then.
+    /// Notes an event of the ordered stream that the client misses; an event that answers a request of the client does
+    /// so even then.
     pub fn miss(&mut self, event: &groups::Event) {
         match event {
             groups::Event::Message(message) => {
@@ -103,7 +104,7 @@ impl NativeSpeech {
                 }
             }
             groups::Event::View(view) => self.answer(view.group, Wish::Join),
-            // The client is told under its next name.
+            // The client learns of its exclusion under its next name.
             groups::Event::Excluded | groups::Event::Included { .. } => {}
             groups::Event::Transitional { .. } => {}
             groups::Event::SelfLeave { group } => {
@@ -119,7 +120,7 @@ impl NativeSpeech {
         }
     }
 
-    /// The client is told what it has missed. What comes now it gets.
+    /// Tells the client what it has missed. From here on it gets all events again.
     pub fn go_on(&mut self) {
         if let Some(missed) = self.missed.take() {
             let (messages, bytes) = missed.size();

@@ -1,14 +1,14 @@
-//! Some of what waits for a client, in one piece of memory and a list of shared payloads.
+//! A part of the outbox of a client: one piece of memory and a list of shared payloads.
 
 use std::iter;
 
 use bytes::Bytes;
 use rota_client::protocol::HEAD_BYTES;
 
-/// A chunk ends once it has so many bytes of its own.
+/// A chunk ends once it has this many bytes of its own.
 pub(super) const CHUNK_BYTES: usize = 256 << 10;
 
-/// And once it shares so many payloads.
+/// A chunk ends, too, once it shares this many payloads.
 const CHUNK_PAYLOADS: usize = 1024;
 
 /// Larger payloads stay shared however long they wait. They have come in several datagrams, so that none of them
@@ -27,21 +27,21 @@ pub(super) struct Chunk {
 /// Part of a frame that others have as well.
 #[derive(Clone, Debug)]
 pub(super) struct Payload {
-    /// So many of the chunk's own bytes come before it.
+    /// The number of the chunk's own bytes before the payload.
     pub before: usize,
     pub bytes: Bytes,
-    /// It is shared however long it waits.
+    /// The payload stays shared however long it waits.
     pub stays: bool,
 }
 
-/// Where a frame begins in a chunk.
+/// The place at which a frame begins in a chunk.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Place {
-    /// In its bytes.
+    /// The offset in the chunk's bytes.
     pub byte: usize,
-    /// Payloads before it.
+    /// The number of payloads before the frame.
     pub payloads: usize,
-    /// In what is sent.
+    /// The offset in the bytes that are sent.
     pub at: usize,
 }
 

@@ -27,7 +27,7 @@ fn share(outbox: &mut Outbox, reply: &Reply) {
     outbox.append_shared(&head, &payload);
 }
 
-/// Sends so many bytes, in small pieces.
+/// Sends this many bytes, in small pieces.
 fn leave(outbox: &mut Outbox, mut bytes: usize, inbox: &mut Inbox<Reply>) {
     while bytes > 0 {
         let mut pieces = Vec::new();
@@ -44,8 +44,8 @@ fn all(inbox: &mut Inbox<Reply>) -> Vec<Reply> {
     std::iter::from_fn(|| inbox.pull().expect("the protocol")).collect()
 }
 
-/// From each place in the stream: what has begun to leave arrives whole, answers do, and the rest of
-/// the messages is seen as lost.
+/// From each place in the stream: frames that have begun to leave arrive whole, answers arrive, and the other messages
+/// count as missed.
 #[test]
 fn what_is_taken_back_leaves_whole_frames() {
     for sent in 0..1190 {
@@ -55,7 +55,7 @@ fn what_is_taken_back_leaves_whole_frames() {
     }
 }
 
-/// How payloads are in the outbox.
+/// The way in which payloads are in the outbox.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     Copied,
@@ -138,7 +138,7 @@ fn what_waits_keeps_no_shared_payload_that_is_not_large() {
         .iter()
         .map(|reply| {
             let [head, payload] = reply.chunks().expect("it fits");
-            // As the ring's would be: nobody else has it.
+            // As the ring's payload would be: there is no other reference to it.
             let payload = Bytes::from(payload.to_vec());
             outbox.append_shared(&head, &payload);
             payload

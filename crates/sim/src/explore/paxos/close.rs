@@ -1,4 +1,4 @@
-//! From any state on, when nothing more goes wrong: all that is decided becomes known to all, and something new is decided.
+//! The end of a schedule when nothing more goes wrong: all decisions become known to all, and something new is decided.
 
 use std::rc::Rc;
 
@@ -53,7 +53,7 @@ impl World for State {
     }
 }
 
-/// What was late arrives; one node after the other coordinates, until all is well.
+/// Late messages arrive; one node after the other coordinates, until all is well.
 fn close(state: &mut State) {
     while !state.flights.is_empty() {
         state.step(Move::Arrive(0));
@@ -124,7 +124,7 @@ fn ask_again(state: &mut State) -> bool {
     by.is_some()
 }
 
-/// What is proposed and voted for in the newest round, and what its coordinator asks.
+/// Delivers the proposals and votes of the newest round, and the questions of its coordinator.
 fn tell(state: &mut State, to: usize) {
     let number = state.newest().number;
     let (at, round) = (to as u8, number as u8);
@@ -150,7 +150,7 @@ fn tell(state: &mut State, to: usize) {
     }
 }
 
-/// What a learner lacks it asks of all; what nobody has is before the newest checkpoint.
+/// A learner asks all for the instances that it lacks; those that nobody has are before the newest checkpoint.
 fn answer(state: &mut State, to: usize) {
     for of in (0..state.nodes.len()).filter(|of| *of != to) {
         let Some(missing) = state.nodes[to].learner.missing() else {

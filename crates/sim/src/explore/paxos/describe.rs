@@ -4,7 +4,7 @@ use super::moves::{Move, Voters};
 use super::state::{Flight, State, show};
 
 impl State {
-    /// What a step is, for people.
+    /// The words for a step.
     pub fn describe(&self, step: Move) -> String {
         let late = |late: bool| if late { ", late" } else { "" };
         let n = |at: u8| at + 1;

@@ -1,4 +1,4 @@
-//! What has to be true in each state.
+//! The conditions that have to hold in each state.
 
 use std::rc::Rc;
 
@@ -62,7 +62,7 @@ impl State {
         }
     }
 
-    /// What is decided is proposed in all later rounds, if anything is.
+    /// A decided value is proposed in all later rounds, if anything is.
     pub fn check_proposal(&mut self, round: Round, instance: Instance) {
         let Some(known) = self.decided(instance) else {
             return;
@@ -102,7 +102,7 @@ impl State {
         }
     }
 
-    /// A promise leaves: what it says to be held is durable.
+    /// A promise leaves: all instances that it says to be held are durable.
     pub fn check_held(&mut self, at: usize, promise: &Promise) {
         let disk = &self.nodes[at].disk;
         for instance in disk.floor..promise.held {
@@ -139,7 +139,7 @@ impl State {
                 let vote = disk.votes.at(instance);
                 instance < disk.floor || vote.is_some_and(|vote| same(&vote.value, &known.value))
             };
-            // Who has lost its disk since has done its part: its set is asked further on.
+            // An acceptor that has lost its disk since has done its part: its set is asked further on.
             let disk = |who: &AcceptorId| {
                 let lost = self.lost.iter().find(|(lost, _)| lost == who);
                 let place = self.place(*who);
@@ -156,7 +156,7 @@ impl State {
         }
     }
 
-    /// What holds of a node between steps.
+    /// Checks a node between steps.
     pub fn check_node(&mut self, at: usize) {
         let node = &self.nodes[at];
         let (learner, acceptor) = (&node.learner, &node.acceptor);
@@ -183,7 +183,7 @@ impl State {
         }
     }
 
-    /// What an acceptor has learnt it can hand out: the first instance of which that is not so.
+    /// The first instance that an acceptor has learnt and cannot hand out, if there is one.
     fn wrong_in_log(&self, acceptor: &Acceptor, next: Instance) -> Option<Instance> {
         let is_right = |instance: &Instance| {
             let (has, is) = (acceptor.votes().at(*instance), self.decided(*instance));

@@ -134,7 +134,7 @@ impl State {
         self.settle(by);
     }
 
-    /// It is on its way, from now on.
+    /// A proposal is on its way, from now on.
     fn note_proposal(&mut self, by: usize, vote: Vote) {
         let (round, instances) = (vote.round, vote.first..vote.end());
         self.log_mut(round).proposals.push(vote);

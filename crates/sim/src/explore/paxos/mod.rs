@@ -1,25 +1,27 @@
 //! All schedules of the consensus that Ring Paxos and U-Ring Paxos have in common, up to a depth or to the end.
 //!
 //! The machines are those of `rota_paxos`, wired together as the engines do it; nothing of them is modelled once
-//! more. A state is, for each node, its disk, what waits for that, its acceptor, learner and perhaps coordinator;
-//! and what was ever said. From each state every step that may happen is made (`moves.rs` has the list).
+//! The machines are those of `rota_paxos`, wired together as the engines do it; nothing of them is modelled once more.
+//! A state is, for each node, its disk, the effects that wait for the disk, its acceptor, learner and perhaps
+//! coordinator; and all messages ever sent. From each state the search makes every step that may happen (`moves.rs` has
+//! the list).
 //!
 //! # What is not enumerated, and why that loses nothing
 //!
-//! * **What was said stays.** Proposals, and how far an acceptor says that it has voted, may arrive at any later time, any
-//!   number of times, in any order, or never. So losses, repetitions and delays of these need no steps of their
-//!   own, and a node that is down is one to which nothing comes.
-//! * **Promises and answers** are told in the step in which they are made, as what their receiver does of itself
-//!   with them is independent of others. Those that come later than what was said after them are counted
-//!   ([`Budget::late`]). A promise that is lost only takes steps away: its acceptor votes in no earlier round.
-//! * **How far a majority has voted** is all that a learner makes of votes, so it hears of all acceptors at once, as far as
-//!   any proposal's end, and a hearing from which it learns nothing is no step.
+//! * **Messages stay.** Proposals, and the word of an acceptor how far it has voted, may arrive at any later time, any
+//!   number of times, in any order, or never. So losses, repetitions and delays of these need no steps of their own,
+//!   and a node that is down is one to which nothing comes.
+//! * **Promises and answers** are told in the step in which they are made, as the steps that their receiver takes of
+//!   itself with them are independent of others. Promises and answers that come later than messages sent after them are
+//!   counted ([`Budget::late`]). A promise that is lost only takes steps away: its acceptor votes in no earlier round.
+//! * **A learner** takes from votes only how far a majority has voted, so it hears of all acceptors at once, up to the
+//!   end of any proposal, and a hearing from which it learns nothing is no step.
 //! * **A configuration** is chosen in one step, by an arbiter that cannot err ([`register`] is searched by itself).
 //! * **Nodes to which nothing has happened**, and which cannot coordinate, are as good as each other.
-//! * **What a disk holds** is what a reader finds: votes by instance, the highest promise, the place of the trim.
+//! * **A disk** is the records that a reader finds: votes by instance, the highest promise, the place of the trim.
 //!
-//! What is checked is listed at [`PROPERTIES`]. States are told apart by a hash of 64 bits: of `n` states, two have one
-//! hash with a probability of about `n² / 2⁶⁵`, and what follows from one of the two is then not looked at.
+//! [`PROPERTIES`] lists the checks. States are told apart by a hash of 64 bits: of `n` states, two have one hash with a
+//! probability of about `n² / 2⁶⁵`, and the search then does not look at the steps from one of the two.
 
 mod close;
 mod describe;
@@ -43,7 +45,7 @@ pub use story::Start;
 
 use state::State;
 
-/// What holds in all states, and what it means.
+/// The properties that hold in all states, and their meanings.
 pub const PROPERTIES: [(&str, &str); 11] = [
     (
         "agreement",
@@ -85,7 +87,7 @@ pub const PROPERTIES: [(&str, &str); 11] = [
     ),
 ];
 
-/// What may happen in all, each so many times.
+/// The most times that each kind of event may happen on the way to a state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Budget {
     /// Configurations after those of the start.
@@ -108,34 +110,35 @@ pub struct Budget {
     pub foreign: u8,
 }
 
-/// What is the same in all states.
+/// The rules of a search, the same in all of its states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
     /// Acceptors of the first configuration.
     pub acceptors: usize,
     /// Nodes that are no acceptors at first.
     pub spares: usize,
-    /// The first so many nodes may coordinate.
+    /// The number of nodes that may coordinate, the first ones.
     pub coordinators: usize,
-    /// A proposal of nothing has at most so many instances.
+    /// The most instances of one proposal of nothing.
     pub span: u8,
     /// A round begins with a value that says who is a member.
     pub members: bool,
-    /// What is durable is a step of its own; otherwise it is at once.
+    /// A disk write is a step of its own; otherwise records are durable at once.
     pub lazy: bool,
     /// Questions begin anywhere in what is missing; otherwise at its first instance. Answers always end anywhere.
     pub gaps: bool,
     /// Questions reach beyond what is known to be decided, as no engine's do.
     pub ahead: bool,
-    /// Proposals of a round arrive in any order, and again; otherwise in theirs, once in a life.
+    /// Proposals of a round arrive in any order, and again; otherwise in the order of the round, once in a life.
     pub reorder: bool,
-    /// What was proposed in earlier rounds than a node knows of may arrive there; engines drop it.
+    /// Proposals of earlier rounds than a node knows of may arrive there; engines drop them.
     pub loose: bool,
-    /// What a coordinator asks and proposes takes its time to its own acceptor, too; in the engines it does not.
+    /// The questions and proposals of a coordinator take their time to its own acceptor, too; in the engines they do
+    /// not.
     pub apart: bool,
     /// A coordinator may ask all acceptors once more, for more.
     pub ask_again: bool,
-    /// What is checked.
+    /// The properties that are checked.
     pub checks: Checks,
 }
 
@@ -147,20 +150,20 @@ impl Checks {
     /// All of them.
     pub const ALL: Self = Self(u16::MAX);
 
-    /// One more.
+    /// Adds one property.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// No property has this name.
     pub fn with(self, property: &str) -> Result<Self, String> {
         let at = PROPERTIES.iter().position(|(name, _)| *name == property);
         let at = at.ok_or_else(|| format!("there is no property '{property}'"))?;
         Ok(Self(self.0 | 1 << at))
     }
 
-    /// Only these.
+    /// Only these properties.
     ///
     /// # Errors
-    /// There is none of one of these names.
+    /// One of these names is no property's.
     pub fn only<'a>(properties: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let mut all = properties.into_iter();
         all.try_fold(Self(0), |checks, property| checks.with(property))
@@ -173,22 +176,22 @@ impl Checks {
     }
 }
 
-/// What to search.
+/// The options of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// What is the same in all states.
+    /// The rules of the search, the same in all of its states.
     pub rules: Rules,
-    /// What may happen.
+    /// The most times that each kind of event may happen.
     pub budget: Budget,
-    /// Where from.
+    /// The state that the search starts from.
     pub start: Start,
     /// Steps in a row, at most.
     pub depth: u32,
     /// Distinct states after which the search ends.
     pub states: u64,
-    /// From one of so many states on it is looked whether all learn everything.
+    /// Of this number of states one is run on, to see whether all nodes learn everything.
     pub close: u64,
-    /// Go on behind what goes wrong, for the shortest way to each property.
+    /// Go on behind violations, for the shortest way to each property.
     pub all: bool,
     /// A protocol bug to put in, in builds that have them.
     pub mutant: Option<Mutant>,
@@ -227,7 +230,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What is wrong with them.
+    /// Checks that a search with these options is possible.
     ///
     /// # Errors
     /// A line for people.

@@ -1,4 +1,4 @@
-//! What may happen next.
+//! The steps that may happen next.
 
 use rota_paxos::{AcceptorId, Instance, Progress};
 
@@ -9,13 +9,13 @@ use super::state::State;
 pub(super) enum Move {
     /// A proposal of a round arrives, by its place among them.
     Proposal { to: u8, round: u8, place: u8 },
-    /// A node hears how far all have voted in the round that it follows, as far as this.
+    /// A node hears how far all have voted in the round that it follows, up to `upto`.
     Hear { to: u8, upto: u8 },
     /// A coordinator's question for a promise arrives, and so does the promise unless it is late.
     Ask { by: u8, to: u8, late: bool },
     /// A coordinator asks all once more, for more.
     AskAgain { by: u8 },
-    /// What is missing is asked for, and told as far as this, unless that is late.
+    /// A node asks for missing instances, and gets them up to `upto`, unless the answer is late.
     Fetch {
         to: u8,
         of: u8,
@@ -29,23 +29,23 @@ pub(super) enum Move {
     Stand { who: u8, voters: Voters },
     /// A coordinator proposes a value.
     Value(u8),
-    /// A coordinator proposes so many instances of nothing.
+    /// A coordinator proposes a number of instances of nothing.
     Skip(u8, u8),
-    /// A node hears which configuration is complete.
+    /// A node hears of the newest complete configuration.
     Complete(u8),
     /// A node hears of another cluster's, which has a high number.
     Foreign(u8),
-    /// The application has a checkpoint, and what is before is forgotten.
+    /// The application has a checkpoint, and all before it is forgotten.
     Trim { who: u8, below: u8 },
-    /// What waits for the disk is written.
+    /// The effects that wait for the disk take place.
     Sync(u8),
-    /// The process dies with so much of that written, and starts again.
+    /// The process dies when `written` of these effects have taken place, and starts again.
     Restart { who: u8, written: u8 },
     /// The disk is lost, and the process starts again.
     Lose(u8),
 }
 
-/// Who votes in the next configuration.
+/// The voters of the next configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Voters {
     Same,

@@ -7,8 +7,8 @@ use rota_paxos::{
     Acceptor, AcceptorId, Coordinator, Instance, Learner, Mark, Promise, Record, Round, Votes,
 };
 
-/// What survives a restart. What later records have replaced is gone, so two orders of writing that leave the same
-/// behind are one state.
+/// The disk, which survives a restart. Records that later ones have replaced are gone, so two orders of writing that
+/// leave the same behind are one state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Disk {
     promised: Round,
@@ -16,7 +16,7 @@ pub(super) struct Disk {
     known: Round,
     pub kept: Instance,
     pub floor: Instance,
-    /// Where the application's checkpoint stands.
+    /// The place of the application's checkpoint.
     pub base: Instance,
     pub votes: Votes,
 }
@@ -56,7 +56,7 @@ impl Disk {
         self.known = self.known.max(number);
     }
 
-    /// What a process finds when it starts.
+    /// The records that a process finds when it starts.
     fn records(&self) -> Vec<Record> {
         let first = [
             Record::Promised(self.promised),
@@ -68,7 +68,7 @@ impl Disk {
     }
 }
 
-/// What waits for the disk, in order.
+/// An effect that waits for the disk; effects take place in order.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Effect {
     Write(Record),
@@ -76,7 +76,7 @@ pub(super) enum Effect {
     Config(Round),
     /// All before is durable, and the acceptor is told so.
     Told(Mark),
-    /// Leaves when all before is durable; the last says whether it is late then.
+    /// Leaves when all before is durable; the flag says whether the promise is late then.
     Promise(Promise, bool),
 }
 
@@ -87,21 +87,21 @@ pub(super) struct Node {
     pub disk: Disk,
     pub queue: Vec<Effect>,
     pub acceptor: Acceptor,
-    /// What it was, or will be, told last to be durable.
+    /// The mark of the records that it was, or will be, told last to be durable.
     told: Mark,
     pub learner: Learner,
     pub coordinator: Option<Coordinator>,
-    /// The newest configuration that it knows; of those before it takes nothing.
+    /// The newest configuration that it knows; it takes nothing of those before.
     pub known: Round,
     /// The newest of which it knows that it is complete.
     pub complete: Round,
     /// Everything before is in the application's checkpoint.
     pub base: Instance,
-    /// Of the newest round of which it has got proposals: how many.
+    /// The newest round of which it has got proposals, and their number.
     pub got: (Round, u8),
     /// Whether anything has happened here.
     pub touched: bool,
-    /// Of everything here.
+    /// The hash of everything here.
     pub hash: u64,
 }
 
@@ -142,7 +142,7 @@ impl Node {
         self.acceptor = Acceptor::restore(self.id, self.disk.records());
         self.told = Mark::default();
         (self.base, self.known) = (self.disk.base, self.disk.known);
-        // What is older was perhaps never compared with what was decided.
+        // Older votes were perhaps never compared with the decisions.
         self.acceptor.trim(self.base);
         self.learner = Learner::new(self.base);
         self.coordinator = None;
@@ -165,7 +165,7 @@ impl Node {
         }
     }
 
-    /// What the acceptor wants to be durable goes to the disk.
+    /// Queues the records that the acceptor wants to be durable.
     pub fn write(&mut self) {
         let (records, mark) = self.acceptor.records();
         let is_new = !records.is_empty() || mark != self.told;

@@ -1,10 +1,10 @@
 //! All schedules of the register by which the acceptors of a configuration choose the next.
 //!
-//! Candidates may try again; acceptors may be restarted between any two steps, with slow disks without what they have not been told
-//! to be durable. What candidates have said stays, as in the search of the consensus. An answer arrives as soon as it may leave, or
-//! never: what a candidate makes of a majority does not depend on the order of its answers, and those that come behind it make
-//! no difference. Checked: all candidates that get to know what was
-//! chosen know the same, and of the ballots that a majority has durably accepted all are for one value.
+//! Candidates may try again; acceptors may be restarted between any two steps, with slow disks without the records that
+//! they have not been told to be durable. Messages of candidates stay, as in the search of the consensus. An answer
+//! arrives as soon as it may leave, or never: the step that a candidate takes on a majority does not depend on the
+//! order of its answers, and answers behind the majority make no difference. Checked: all candidates that get to know
+//! the choice know the same, and of the ballots that a majority has durably accepted all are for one value.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
@@ -17,10 +17,10 @@ use super::search::{Limits, World, search};
 use super::{Options, Report};
 use crate::observe::Finding;
 
-/// Which configuration is chosen.
+/// The number of the configuration that is chosen.
 const NUMBER: u64 = 2;
 
-/// What a candidate wants: itself, by place.
+/// The wish of a candidate: itself, by place.
 type Wanted = u8;
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -42,7 +42,7 @@ struct Acceptor {
 enum Move {
     /// A candidate's word arrives at an acceptor; the answer arrives when it may leave, unless it is lost.
     Ask { to: u8, word: u8, lost: bool },
-    /// An acceptor has written what waits.
+    /// An acceptor has written the slots that wait.
     Sync(u8),
     /// An acceptor is restarted, with what is on its disk.
     Restart(u8),
@@ -50,20 +50,20 @@ enum Move {
     Again(u8),
 }
 
-/// What was accepted in a ballot, and by whom, as bits.
+/// A ballot, the value accepted in it, and the acceptors that accepted it, as bits.
 type Cast = (Ballot, Wanted, u8);
 
 #[derive(Clone, Debug)]
 struct State {
     acceptors: Vec<Rc<Acceptor>>,
     candidates: Vec<Rc<Candidate<Wanted>>>,
-    /// What candidates have said, and which.
+    /// The messages of candidates, each with the place of its candidate.
     words: Rc<Vec<(u8, Word<Wanted>)>>,
     cast: Rc<Vec<Cast>>,
     chosen: Option<Wanted>,
     crashes: u8,
     tries: u8,
-    /// What is durable is a step of its own.
+    /// A disk write is a step of its own.
     lazy: bool,
     /// Promises are not written, as mutant U17 of the engines has it: the search has to notice.
     forgets: bool,
@@ -71,7 +71,7 @@ struct State {
 }
 
 impl Acceptor {
-    /// What its disk has, or will have.
+    /// The slot that its disk has, or will have.
     fn last(&self) -> Option<&Slot<Wanted>> {
         let writes = self.queue.iter().rev();
         let mut writes = writes.filter_map(|effect| match effect {
@@ -82,9 +82,9 @@ impl Acceptor {
     }
 }
 
-/// Searches all schedules of as many acceptors and candidates as the options have acceptors and coordinators: they
-/// may try again as often as there are configurations in the budget, and so many acceptors may be restarted. `forgets`: promises are
-/// not written, so that something has to be found.
+/// Searches all schedules of as many acceptors and candidates as the options have acceptors and coordinators:
+/// candidates may try again as often as there are configurations in the budget, and acceptors may be restarted as often
+/// as there are crashes in it. `forgets`: promises are not written, so that the search has to find something.
 pub fn explore(options: &Options, forgets: bool) -> Report {
     #[cfg(feature = "mutants")]
     rota_core::mutants::set(options.mutant);
@@ -149,13 +149,13 @@ impl State {
         if !lost && !acceptor.queue.contains(&send) {
             acceptor.queue.push(send);
         }
-        // What waits for nothing leaves at once.
+        // An effect that waits for nothing takes place at once.
         if !self.lazy || matches!(acceptor.queue.first(), Some(Effect::Send(..))) {
             self.sync(to);
         }
     }
 
-    /// All is durable, and what waited for that arrives.
+    /// All records become durable, and the answers that waited for that arrive.
     fn sync(&mut self, at: usize) {
         let acceptor = Rc::make_mut(&mut self.acceptors[at]);
         for effect in std::mem::take(&mut acceptor.queue) {

@@ -1,4 +1,4 @@
-//! What a search comes to, for people and programs.
+//! The results of a search, for people and programs.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use super::super::report::Violation;
 use super::search::Found;
 use super::{Budget, Checks, Options, Rules};
 
-/// What a search comes to.
+/// The results of a search.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Where from, and what may happen.
+    /// The start, and the events that may happen.
     pub of: String,
     /// Distinct states.
     pub states: u64,
@@ -23,23 +23,24 @@ pub struct Report {
     pub depth: u32,
     /// Every schedule was looked at, whatever its length.
     pub whole: bool,
-    /// Every schedule within the depth was: otherwise those of one step less than [`Self::deepest`].
+    /// Every schedule within the depth was looked at: otherwise those of one step less than [`Self::deepest`].
     pub complete: bool,
-    /// States in which something was decided in a later round than the first; of a register, those in which somebody knows
-    /// what was chosen.
+    /// States in which something was decided in a later round than the first; of a register, those in which some
+    /// candidate knows the choice.
     pub far: u64,
-    /// States from which it was looked whether all learn everything.
+    /// States from which the search went on, to see whether all learn everything.
     pub closed: u64,
     /// Most states of one depth.
     pub widest: usize,
-    /// How long it took.
+    /// The time that the search took, in seconds.
     pub seconds: f64,
-    /// What must not be and was.
+    /// The violations that were found.
     pub violations: Vec<Violation>,
 }
 
 impl Report {
-    /// All schedules of so many steps were looked at, however the search ended: it goes through one length after the other.
+    /// The length up to which all schedules were looked at, however the search ended: it goes through one length after
+    /// the other.
     pub const fn bound(&self) -> u32 {
         match self.complete {
             true => self.deepest,

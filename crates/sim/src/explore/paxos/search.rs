@@ -20,26 +20,26 @@ pub(super) trait World: Clone {
     /// Makes one.
     fn step(&mut self, step: Self::Move);
 
-    /// What tells it from others.
+    /// The hash that tells a state from others.
     fn hash(&self) -> u64;
 
-    /// What was wrong with the last step.
+    /// The violation that the last step made, if it made one.
     fn finding(&mut self) -> &mut Option<Finding>;
 
     /// A step, for people.
     fn describe(&self, step: Self::Move) -> String;
 
-    /// What goes on from here when nothing more goes wrong.
+    /// Goes on from here with nothing more going wrong.
     fn close(&mut self);
 
-    /// The same, and what happens on the way.
+    /// Does the same, and tells the steps on the way.
     fn trail(&mut self) -> Vec<String>;
 
-    /// Whether it is one of those that show that the search is of something.
+    /// Whether this state shows that the search goes far enough to mean something.
     fn is_far(&self) -> bool;
 }
 
-/// What a search comes to.
+/// The results of a search.
 #[derive(Default)]
 pub(super) struct Found {
     pub states: u64,
@@ -57,13 +57,13 @@ pub(super) struct Found {
     pub violations: Vec<Violation>,
 }
 
-/// How a state was first come to: from which, and by which step. What can be told apart has one of each.
+/// The first way to a state: the state before, and the step. States that can be told apart have one way each.
 struct Way<M> {
     from: u32,
     step: M,
 }
 
-/// How much is searched.
+/// The limits of a search.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     depth: u32,
@@ -167,7 +167,7 @@ impl<W: World> Search<W> {
         self.ways.pop();
     }
 
-    /// Writes down what was found first of each property, and how it came to it.
+    /// Writes down the first finding of each property, and the way to it.
     fn note(&mut self, finding: Finding, number: u32, closes: bool) {
         let Finding { property, detail } = finding;
         let mut known = self.found.violations.iter();

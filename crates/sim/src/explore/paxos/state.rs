@@ -1,4 +1,4 @@
-//! One state: all nodes, what has been said, and what is true whoever knows it.
+//! One state: all nodes, all messages, and the decisions, whoever knows them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,30 +13,30 @@ use super::node::{Disk, Node, acceptor_id};
 use super::{Budget, Rules};
 use crate::observe::Finding;
 
-/// What was ever said in a round: all of it may arrive at any time, any number of times, or never.
+/// The messages of a round: each may arrive at any time, any number of times, or never.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
     pub config: Arc<Config>,
-    /// Where it starts, when it has begun.
+    /// The first instance of the round, when it has begun.
     pub start: Instance,
     pub kept: Instance,
     pub proposals: Vec<Vote>,
-    /// By place in the configuration: how far the acceptor has said that its votes go.
+    /// By place in the configuration: the end of the votes that the acceptor has told of.
     pub told: Vec<Instance>,
-    /// By instance: whose durable votes there are, as bits by store.
+    /// By instance: the acceptors with durable votes, as bits by store.
     pub cast: Vec<u16>,
-    /// Of all this; 0 while it is being changed.
+    /// The hash of all this; 0 while it is being changed.
     pub hash: u64,
 }
 
-/// What is the same in many states, by hash.
+/// Nodes and logs that are the same in many states, by hash.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub nodes: HashMap<u64, Rc<Node>, BuildHasherDefault<Same>>,
     pub logs: HashMap<u64, Rc<Log>, BuildHasherDefault<Same>>,
 }
 
-/// What may come later than what was said after it.
+/// A message that may come later than messages sent after it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Flight {
     Promise(Promise),
@@ -44,14 +44,14 @@ pub(super) enum Flight {
     Answer(usize, u64, Vec<Vote>),
 }
 
-/// What an instance is decided as, and the lowest round in which a majority has voted for that.
+/// The value that an instance is decided as, and the lowest round in which a majority has voted for that value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Decided {
     pub value: Value,
     pub since: Round,
 }
 
-/// All of it. What two states share is kept once.
+/// The whole state. Nodes and logs that two states share are kept once.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     pub rules: Rc<Rules>,
@@ -66,14 +66,14 @@ pub(super) struct State {
     pub claimed: Round,
     /// The newest checkpoint of the application.
     pub checkpoint: Instance,
-    /// How many disks there ever were.
+    /// The number of disks that there ever were.
     pub stores: usize,
-    /// What those held that are lost.
+    /// The contents of the lost disks.
     pub lost: Rc<Vec<(AcceptorId, Disk)>>,
-    /// What may still happen.
+    /// The events that may still happen.
     pub left: Budget,
     pub finding: Option<Finding>,
-    /// What happens is written down here, if it is asked for.
+    /// The notes of what happens, if they are asked for.
     pub trail: Option<Vec<String>>,
 }
 
@@ -146,7 +146,7 @@ impl State {
         node
     }
 
-    /// Where an acceptor is, unless its disk is lost.
+    /// The place of the node with an acceptor, unless its disk is lost.
     pub fn place(&self, who: AcceptorId) -> Option<usize> {
         self.nodes.iter().position(|node| node.id == who)
     }
@@ -184,7 +184,7 @@ impl Log {
         self.hash = hasher.finish().max(1);
     }
 
-    /// What was proposed for an instance.
+    /// The proposal for an instance.
     pub fn at(&self, instance: Instance) -> Option<&Vote> {
         let mut proposals = self.proposals.iter();
         proposals.find(|vote| (vote.first..vote.end()).contains(&instance))

@@ -1,4 +1,4 @@
-//! What a step does. Nodes are wired together as the engines do it.
+//! The effects of steps. Nodes are wired together as the engines do it.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use super::moves::Move;
 use super::node::Effect;
 use super::state::{Flight, State};
 
-/// A configuration of another cluster.
+/// The number of a configuration of another cluster.
 const FOREIGN: Round = 50;
 
 impl State {
@@ -66,7 +66,7 @@ impl State {
         }
     }
 
-    /// What goes wrong, or takes its time.
+    /// Makes the steps that go wrong, or take their time.
     fn fault(&mut self, step: Move) {
         match step {
             Move::Foreign(at) => {
@@ -123,8 +123,8 @@ impl State {
         self.settle(to);
     }
 
-    /// What a learner makes of votes depends on how far a majority is, and on nothing else; so all are told at once, as
-    /// far as this. If it then knows no more nothing has happened.
+    /// A learner takes from votes only how far a majority is; so it hears of all acceptors at once, up to `upto`.
+    /// Nothing has happened if it knows no more then.
     fn hear(&mut self, to: usize, upto: Instance) {
         let round = self.nodes[to].learner.round();
         let log = self.logs[round as usize - 1].clone();
@@ -156,7 +156,7 @@ impl State {
             node.write();
             node.queue.push(Effect::Promise(promise, late));
         }
-        // All before that is decided, and the coordinator knows as what.
+        // All instances before that one are decided, and the coordinator knows their values.
         if from > held && node.learner.round() < round {
             node.learner.end_round(from);
         }
@@ -183,7 +183,7 @@ impl State {
         self.on_chosen(to, &votes);
     }
 
-    /// It goes on behind a checkpoint.
+    /// A node goes on behind a checkpoint.
     pub fn begin_at(&mut self, to: usize, base: Instance) {
         self.node(to).learner.skip_to(base);
         self.rest_on(to, base);
@@ -216,7 +216,7 @@ impl State {
         }
     }
 
-    /// Everything before is in a checkpoint of the application, and forgotten.
+    /// Everything before `base` is in a checkpoint of the application, and forgotten.
     pub fn rest_on(&mut self, at: usize, base: Instance) {
         self.checkpoint = self.checkpoint.max(base);
         let node = self.node(at);
@@ -225,7 +225,7 @@ impl State {
         node.acceptor.trim(base);
     }
 
-    /// What follows from what a node knows.
+    /// Draws the consequences of all that a node knows.
     pub fn settle(&mut self, at: usize) {
         while let Some(vote) = self.node(at).learner.take() {
             self.on_taken(at, &vote);
@@ -255,7 +255,7 @@ impl State {
         }
     }
 
-    /// The first so many of what waits are written; who has died is not told of it.
+    /// The first `count` of the effects that wait take place; a process that has died is told nothing.
     fn flush(&mut self, at: usize, count: usize, lives: bool) {
         let queue = std::mem::take(&mut self.node(at).queue);
         let mut promises = Vec::new();
@@ -289,7 +289,7 @@ impl State {
         }
     }
 
-    /// What it says of its votes, which is on its way from now on.
+    /// Tells of the votes of an acceptor: this message is on its way from now on.
     fn tell_votes(&mut self, at: usize) {
         let (round, next) = self.nodes[at].acceptor.voted();
         let id = self.nodes[at].id;
@@ -310,7 +310,7 @@ impl State {
     /// Nodes and logs that are the same in many states are kept once.
     fn share(&mut self) {
         let mut shared = self.shared.borrow_mut();
-        // What is kept here already somebody else has as well.
+        // A node that is shared already has another owner as well.
         for node in self
             .nodes
             .iter_mut()

@@ -1,4 +1,5 @@
-//! Where a search starts: at the first configuration, or behind a story that is too long to be found by chance of depth.
+//! The start of a search: the first configuration, or a state behind a story that is too long to be found by chance of
+//! depth.
 
 use std::fmt;
 use std::rc::Rc;
@@ -8,7 +9,7 @@ use super::moves::{Move, Voters};
 use super::state::State;
 use super::{Budget, Rules};
 
-/// Where a search starts.
+/// The start of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Start {
     /// The first configuration; nobody was asked for a promise.
@@ -53,7 +54,7 @@ impl Start {
         }
     }
 
-    /// How many acceptors it is of, at least.
+    /// The number of acceptors that it takes at least.
     pub const fn acceptors(self) -> usize {
         match self {
             Self::First | Self::Begun => 1,
@@ -62,7 +63,7 @@ impl Start {
         }
     }
 
-    /// The state, and what may happen after.
+    /// The state of the start, with the events that may happen after.
     pub(super) fn state(self, rules: Rc<Rules>, left: Budget) -> State {
         let plenty = Budget {
             stands: 9,
@@ -116,7 +117,7 @@ impl FromStr for Start {
 struct Story(State);
 
 impl Story {
-    /// What is wrong before the search begins is left to it: a step that is taken once more shows it.
+    /// Leaves violations before the search to the search: a step that is taken once more shows them.
     fn step(&mut self, step: Move) {
         self.0.step(step);
         if self.0.rules.lazy {
@@ -204,7 +205,7 @@ fn skipped(story: &mut Story) {
         story.propose(1, 1, &[0]);
     }
     story.stand(1, Voters::Same);
-    // Nobody who is asked has voted for anything: these places are free.
+    // No acceptor that is asked has voted for anything: these places are free.
     begin(story, 1, &[1, 2]);
     story.step(Move::Skip(1, 3));
     story.propose(2, 0, &[1, 2]);

@@ -1,4 +1,4 @@
-//! What is on a disk: records by log and position.
+//! The contents of a disk: records by log and position.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ impl Image {
     }
 }
 
-/// The instance behind those that a vote is for. What has no head is for one.
+/// The instance behind those that a vote is for. A vote without a head is for one.
 fn end(first: u64, vote: &[u8]) -> u64 {
     let span = VoteHead::read(vote).map_or(1, |head| head.span);
     first.saturating_add(span)

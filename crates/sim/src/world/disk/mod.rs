@@ -1,12 +1,12 @@
-//! A host's disk: what was written, what is being written, and what a crash leaves of it.
+//! A host's disk: the records written, the requests that wait, and the rest that a crash leaves.
 //!
 //! Records are written whole or not at all, as the storage below an engine promises; a torn write
 //! leaves the first of a request's records.
 //!
-//! Where an engine keeps a log ([`DisksPlan`]), requests that wait are written together and answered in their order. What
-//! an answer says depends on the mode: that all is on the disk, or that it is in the hands of the system, where the end of
-//! the process does not touch it and a loss of power does; or nothing. After a request has failed so does every other one
-//! until the log is given up and opened again. A disk may hang, and be bad for good.
+//! Where an engine keeps a log ([`DisksPlan`]), requests that wait are written together and answered in their order. An
+//! answer says, depending on the mode, that all is on the disk, or that it is in the hands of the system, where the end
+//! of the process does not touch it and a loss of power does; or nothing. After a request has failed so does every
+//! other one until the log is given up and opened again. A disk may hang, and be bad for good.
 
 mod image;
 #[cfg(test)]
@@ -22,7 +22,7 @@ use crate::plan::{DiskLoss, DiskMode, DisksPlan, MILLIS};
 use crate::rng::Rng;
 use image::Image;
 
-/// Where an acceptor keeps its name: what is lost no longer matters when it has another one.
+/// The position of an acceptor's name: records that were lost no longer matter when the acceptor has another name.
 const NAME: u64 = 4;
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ struct Unsynced {
     records: Vec<LogRecord>,
 }
 
-/// What ends, when a disk loses something.
+/// The end of a process or a machine, with which a disk loses something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Crash {
     /// The process.
@@ -69,13 +69,13 @@ pub enum Crash {
 #[derive(Default, Debug)]
 pub struct Disk {
     durable: Image,
-    /// What it looked like when it was copied last, and what was answered since; `None` if that is not all that has changed.
+    /// The disk at its last copy, and the records answered since; `None` if the disk has changed otherwise, too.
     backup: Image,
     since: Option<Vec<LogRecord>>,
-    /// In the order in which they were answered.
+    /// Answered requests that are not on the disk, in the order of their answers.
     unsynced: VecDeque<Unsynced>,
     pending: VecDeque<Request>,
-    /// What goes wrong with every write while a fault lasts.
+    /// The error of every write while a fault lasts.
     pub fails: Option<PersistError>,
     /// Nothing is answered while a fault lasts.
     pub hangs: bool,
@@ -83,7 +83,7 @@ pub struct Disk {
     pub is_dead: bool,
     /// Something that was answered may be gone, and nobody with that name has said so yet.
     pub lost_some: bool,
-    /// What went wrong with a write since the log was opened.
+    /// The error of the first write that failed since the log was opened.
     broken: Option<PersistError>,
 }
 
@@ -191,13 +191,13 @@ impl Disk {
         }
     }
 
-    /// Of what could not be written some may be there all the same; where there was no room nothing is.
+    /// A first part of a failed write may be there all the same; where there was no room nothing is.
     fn fail(&mut self, error: &PersistError, mut records: Vec<LogRecord>, rng: &mut Rng) {
         if *error == PersistError::NoSpace {
             return;
         }
         records.truncate(rng.index(records.len() + 1));
-        // Until the log is opened again nobody reads it.
+        // Nobody reads the log until it is opened again.
         self.keep(records);
     }
 
@@ -218,8 +218,8 @@ impl Disk {
         }
     }
 
-    /// The log is given up: of what was not answered a first part is there. `loses`: and of what was answered and is not
-    /// on the disk.
+    /// The log is given up: a first part of the unanswered records is there. `loses`: none of those, and a first part
+    /// only of the answered records that are not on the disk.
     pub fn give_up(&mut self, now: u64, loses: bool, rng: &mut Rng) {
         self.sync(now);
         self.since = None;
@@ -245,10 +245,10 @@ impl Disk {
         self.since = None;
     }
 
-    /// These are there, behind all that was answered.
+    /// Adds these records, behind all that was answered.
     fn keep(&mut self, records: Vec<LogRecord>) {
         if let Some(last) = self.unsynced.back() {
-            // Behind what the system still has in its hands.
+            // These records go behind those that the system still has in its hands.
             let synced_at = last.synced_at;
             self.unsynced.push_back(Unsynced { synced_at, records });
             return;
@@ -258,7 +258,7 @@ impl Disk {
         }
     }
 
-    /// What was answered long enough ago is on the disk.
+    /// Moves records to the disk that were answered long enough ago.
     fn sync(&mut self, now: u64) {
         while let Some(done) = self.unsynced.pop_front_if(|one| one.synced_at <= now) {
             for record in done.records {
@@ -303,7 +303,7 @@ impl Disk {
         self.keep(kept);
     }
 
-    /// What is on the disk as its system shows it.
+    /// The contents of the disk as its system shows them.
     fn seen(&self) -> Image {
         let mut seen = self.durable.clone();
         let unsynced = self.unsynced.iter().flat_map(|one| &one.records);
@@ -311,7 +311,7 @@ impl Disk {
         seen
     }
 
-    /// What a starting process finds.
+    /// The records that a starting process finds.
     pub fn records(&self) -> Vec<(LogId, u64, Bytes)> {
         self.seen().records()
     }

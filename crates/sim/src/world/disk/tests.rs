@@ -214,7 +214,7 @@ fn nothing_goes_well_after_a_failure_until_another_life() {
             assert_eq!(answers(&mut disk, &SYNC, 60), [(1, true)]);
         }
     }
-    // Of what failed some may be there.
+    // A first part of a failed write may be there.
     let all = [vec![1, 2], vec![1, 2, 3], vec![1, 2, 3, 4]];
     let mut expected: BTreeSet<_> = all.into_iter().map(|left| (false, left)).collect();
     expected.insert((true, vec![1, 2]));

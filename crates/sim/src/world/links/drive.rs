@@ -1,4 +1,4 @@
-//! Links in the world: who may have one, and what processes do with them.
+//! Links in the world: the processes that may have one, and their use of links.
 
 use bytes::Bytes;
 use rota_core::contract::{Channel, Input, NodeId, Session};

@@ -1,18 +1,18 @@
-//! One end of a link between two processes: what it has sent, and what its process has yet to be told.
+//! One end of a link between two processes: its messages on their way, and the news for its process.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 use rota_core::contract::Process;
 
-/// What a process is told of a link, in the order in which it happened.
+/// News of a link for a process, in the order of events.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Told {
     /// It is up, with this process at its other end.
     Up(Process),
     /// A message arrived.
     Message(Bytes),
-    /// There is more room than it was told of.
+    /// There is more room than the process was told of.
     Room,
     /// It is gone.
     Down,
@@ -23,21 +23,21 @@ pub enum Told {
 pub struct End {
     /// The session that its process knows of, or will when it has read everything.
     pub session: Option<u64>,
-    /// A session that it gets to know of at a time: its number, and who is at the other end.
+    /// A session that it is about to know of: its number, and the process at the other end.
     pub opening: Option<(u64, Process)>,
-    /// When it notices that the session is over, if it is: nothing that it sends arrives.
+    /// The time at which it notices that the session is over, if it is: nothing that it sends arrives.
     pub closes: Option<u64>,
-    /// Since when nothing passes.
+    /// The time since when nothing passes.
     pub silent_since: Option<u64>,
-    /// What its process may still send, in bytes, as it was told.
+    /// Bytes that its process may still send, as it was told.
     pub granted: usize,
     /// Bytes that its process has sent and the other has not read.
     pub unread: usize,
-    /// What is under way to the other end, and when it arrives.
+    /// Messages under way to the other end, each with its time of arrival.
     pub flight: VecDeque<(u64, Bytes)>,
-    /// When the last of it arrives.
+    /// The time at which the last of them arrives.
     pub last: u64,
-    /// What its process has not been told, and of which session.
+    /// News that its process has not been told, each with its session.
     pub inbox: VecDeque<(u64, Told)>,
 }
 
@@ -57,7 +57,7 @@ impl End {
     /// Its process is to be told that there is room, if that has grown by a sixteenth of a queue since.
     pub fn tell_room(&mut self, queue_bytes: usize) {
         let room = queue_bytes.saturating_sub(self.unread);
-        // What still waits of an earlier session says nothing about this one.
+        // Waiting news of an earlier session say nothing about this one.
         let mut inbox = self.inbox.iter();
         let waits = inbox.any(|(of, told)| self.session == Some(*of) && *told == Told::Room);
         if self.live().is_some() && !waits && room >= self.granted + queue_bytes / 16 {

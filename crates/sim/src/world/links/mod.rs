@@ -1,12 +1,11 @@
 //! Reliable links between processes, as TCP and `rota-net` make them.
 //!
-//! A link is up between two live processes that reach each other. Its sessions have ascending numbers; in
-//! one of them messages arrive whole, once and in order, with a bounded queue. It goes down when one of the
-//! two dies, when they have not reached each other for a while, or by chance; its two ends get to know of
-//! that, and of a new session, at different times. Of what was under way a first part still arrives in
-//! the old session, and the rest never.
+//! A link is up between two live processes that reach each other. Its sessions have ascending numbers; in one of them
+//! messages arrive whole, once and in order, with a bounded queue. It goes down when one of the two dies, when they
+//! have not reached each other for a while, or by chance; its two ends get to know of that, and of a new session, at
+//! different times. A first part of the messages under way still arrives in the old session, and the rest never.
 //!
-//! What this does not do: lose, repeat or reorder anything within a session; say who is alive.
+//! Links do not lose, repeat or reorder anything within a session, and do not say who is alive.
 
 mod drive;
 mod end;
@@ -22,7 +21,7 @@ use crate::rng::Rng;
 use end::End;
 pub use end::Told;
 
-/// What links did.
+/// The counts of links.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct LinkTally {
     /// Sessions that began.
@@ -271,7 +270,7 @@ impl Links {
         Ok(())
     }
 
-    /// What is under way from one host to another arrives, as far as its time has come. Whether anything did.
+    /// Lets messages from one host to another arrive whose time has come. Whether any did.
     pub fn carry(&mut self, queue: &mut Queue, now: u64, way: (usize, usize), cut: bool) -> bool {
         let (at, peer) = way;
         let again = now + self.rng.spread(100 * MICROS, 50 * MILLIS);
@@ -280,7 +279,7 @@ impl Links {
             return false;
         };
         if due > now {
-            // What this was about has been lost with its session.
+            // The message of this event has been lost with its session.
             return false;
         }
         let session = end.live();

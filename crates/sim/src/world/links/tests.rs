@@ -1,4 +1,4 @@
-//! What links promise, over many draws: order, no loss within a session, sessions that ascend.
+//! The promises of links, over many draws: order, no loss within a session, sessions that ascend.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::*;
 
 const QUEUE: usize = 1000;
 
-/// Two hosts, and all that each process was told.
+/// Two hosts, and the news that each process was told.
 struct Two {
     links: Links,
     queue: Queue,
@@ -233,7 +233,7 @@ fn where_nothing_goes_wrong_everything_arrives_in_one_session() {
         let sent = [0, 1].map(|at: usize| two.knows[at].sent);
         two.mute = true;
         for _ in 0..500 {
-            // Only what is under way goes on.
+            // Only messages under way go on.
             two.step();
         }
         assert!(sent.iter().all(|sent| *sent > 100), "{sent:?}");

@@ -1,4 +1,4 @@
-//! What the network does to bursts.
+//! The effects of the network on bursts.
 
 use super::*;
 

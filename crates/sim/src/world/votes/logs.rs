@@ -45,7 +45,7 @@ impl<S: System> World<'_, S> {
         self.wake_now(at);
     }
 
-    /// A disk is well again, unless it is bad for good: it answers what it was asked.
+    /// A disk is well again, unless it is bad for good: it answers the requests that wait.
     pub(in crate::world) fn mend_disk(&mut self, at: usize) {
         let host = &mut self.hosts[at];
         host.disk.mend();

@@ -1,4 +1,4 @@
-//! What is lost when its time has come.
+//! The losses of voters, when their time has come.
 
 use rota_core::contract::PersistError;
 
@@ -97,7 +97,7 @@ impl<S: System> World<'_, S> {
         true
     }
 
-    /// All who vote lose everything, and somebody lives on who knew of a configuration.
+    /// All voters lose everything, and some process lives on that knew of a configuration.
     pub(super) fn lose_all(&mut self) -> bool {
         let voters = self.voters();
         let Some(uring) = &self.plan.uring else {
@@ -115,7 +115,7 @@ impl<S: System> World<'_, S> {
         self.tally.cover("foundations");
         (self.votes.all_lose, self.votes.is_founded_anew) = (true, true);
         for at in 0..voters {
-            // Nor is there a copy of what was before.
+            // No copy of the older state is left either.
             self.hosts[at].disk.lose_backup();
             let death = self.death(Crash::Process, DiskLoss::Everything);
             if self.hosts[at].life.is_some() {
@@ -144,7 +144,7 @@ impl<S: System> World<'_, S> {
                 life.former = true;
                 former.push(life.process);
             } else {
-                // It may hear of what was before yet.
+                // The process may yet hear of the older configuration.
                 let death = self.death(Crash::Process, DiskLoss::Everything);
                 self.die(at, death);
             }

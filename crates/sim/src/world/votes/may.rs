@@ -1,4 +1,4 @@
-//! What may be lost, and what then is.
+//! The losses that may be, and their extent.
 
 use rota_paxos::{AcceptorId, Config, Round};
 
@@ -8,7 +8,7 @@ use super::REOPENS;
 use crate::plan::{DiskLoss, DiskMode};
 
 impl<S: System> World<'_, S> {
-    /// It does not come back, or its disk does not.
+    /// Whether a host does not come back, or its disk does not.
     pub(super) fn is_gone(&self, at: usize) -> bool {
         self.hosts[at].retired || self.hosts[at].disk.is_dead
     }
@@ -92,7 +92,7 @@ impl<S: System> World<'_, S> {
         at >= self.voters() || self.is_well_on_disk() && self.may_lose(at)
     }
 
-    /// A process or a machine ends, and this is lost on its disk: whether that may be. Then it is remembered.
+    /// Whether a process or a machine may end with this loss on its disk. The loss is remembered then.
     pub(in crate::world) fn loses(&mut self, at: usize, what: Crash, disk: DiskLoss) -> bool {
         if !self.is_bounded() {
             return true;
@@ -115,7 +115,7 @@ impl<S: System> World<'_, S> {
         may
     }
 
-    /// What is left on a disk of which this should be lost.
+    /// The loss that a disk has where this loss is asked for: memory loses everything.
     pub(in crate::world) fn left_on(&self, at: usize, disk: DiskLoss) -> DiskLoss {
         match self.mode(at) {
             Some(DiskMode::Memory) => DiskLoss::Everything,
@@ -123,7 +123,7 @@ impl<S: System> World<'_, S> {
         }
     }
 
-    /// Whether who opens the log is told that something may be missing. Of an empty one nobody is.
+    /// Whether the process that opens the log is told that something may be missing. Of an empty log nobody is.
     pub(in crate::world) fn says_lost(&self, at: usize, what: Crash, disk: DiskLoss) -> bool {
         let disk_now = &self.hosts[at].disk;
         let power = (what == Crash::Power || disk_now.is_broken())
@@ -136,7 +136,7 @@ impl<S: System> World<'_, S> {
         self.mode(at).is_some_and(|mode| mode != DiskMode::Memory)
     }
 
-    /// Whether a disk may fail. Where what was answered is not on it that is lost, too.
+    /// Whether a disk may fail. Answered records that are not on the disk are lost then, too.
     pub(in crate::world) fn may_fail(&mut self, at: usize) -> bool {
         match self.mode(at) {
             Some(DiskMode::Memory) => false,

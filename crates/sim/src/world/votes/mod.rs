@@ -1,9 +1,9 @@
-//! Where engines vote: what may be lost (`may`) and when it is (`lose`), the `logs` that are opened again, the coordination
-//! `service`, and what must be so beside the order.
+//! Worlds of engines that vote: the losses that may be (`may`) and their moments (`lose`), the `logs` that are opened
+//! again, the coordination `service`, and the conditions beside the order.
 //!
-//! A voter may lose what it knows while fewer than half of all have, since all were well the last time, or are gone for
-//! good. All are well when everybody lives in the newest configuration, which has begun and is known to be complete: then what
-//! was decided is with a majority of those that vote now.
+//! A voter may lose what it knows while fewer than half of all voters, itself included, have lost theirs since all were
+//! well the last time, or are gone for good. All are well when everybody lives in the newest configuration, which has
+//! begun and is known to be complete: then all decisions are with a majority of those that vote now.
 
 mod logs;
 mod lose;
@@ -22,16 +22,16 @@ use super::{System, World};
 use crate::plan::{DiskMode, MILLIS, SECONDS, URingPlan};
 use crate::rng::Rng;
 
-/// While something submitted after the faults is delivered nowhere, somebody learns something within this time.
+/// While something submitted after the faults is delivered nowhere, some process learns something within this time.
 const SILENT: u64 = 20 * SECONDS;
-/// Who was left out again and again asks to be taken in after so many losses of a token at most, by a slow clock.
+/// The most losses of a token, by a slow clock, before a process that was left out again and again asks to be taken in.
 const STAYS_OUT: u64 = 36;
-/// So many lives of a node are begun.
+/// The number of lives of a node at which its churn ends.
 const LIVES: u32 = 72;
 /// A log that cannot be opened yet is tried again after this.
 const REOPENS: u64 = 100 * MILLIS;
 
-/// What a process asked the service.
+/// A question of a process to the service.
 #[derive(Debug)]
 struct Question {
     at: usize,
@@ -40,23 +40,23 @@ struct Question {
     wanted: Bytes,
 }
 
-/// What is known of the votes of a world.
+/// The world's knowledge of votes.
 #[derive(Debug)]
 pub struct Votes {
     rng: Rng,
-    /// Who has lost what it knew, with the name that it had then.
+    /// Hosts that have lost what they knew since all were well, each with the acceptor name that it had then.
     lost: BTreeMap<usize, Option<AcceptorId>>,
-    /// In which configuration all are well, and since when, as far as anybody has looked.
+    /// The configuration in which all are well, and the time since when, as far as anybody has looked.
     well_since: Option<(Round, u64)>,
     /// All lose what they knew, whatever a majority has to keep.
     all_lose: bool,
-    /// All have.
+    /// All voters have lost what they knew, once.
     is_founded_anew: bool,
     /// The first instance that nobody has learnt.
     learnt: u64,
-    /// Up to where each has learnt,
+    /// By process: the first instance that it has not learnt.
     each: BTreeMap<Process, u64>,
-    /// and when any of them got further last.
+    /// The time at which a process learnt something last, or was seen first.
     learnt_at: u64,
     /// By foundation and number.
     configs: BTreeMap<(u64, u64), Arc<Config>>,
@@ -65,11 +65,11 @@ pub struct Votes {
     questions: Vec<Question>,
     /// The service neither hears nor answers until then.
     pub service_stops: u64,
-    /// What was submitted after the faults, and is delivered nowhere yet.
+    /// Messages that were submitted after the faults and are delivered nowhere yet.
     pub last_words: BTreeSet<MessageId>,
-    /// Some of that was delivered.
+    /// One of those messages was delivered.
     is_ordered: bool,
-    /// Who was left out again and again, and until when it does not ask to be taken in.
+    /// Processes that were left out again and again, each with the time until which it does not ask to be taken in.
     out_until: BTreeMap<Process, u64>,
 }
 
@@ -161,12 +161,13 @@ impl<S: System> World<'_, S> {
         }
     }
 
-    /// Nobody has to miss what every acceptor keeps. One instance alone may be missed later: its message began long before.
+    /// A process must not miss instances that every acceptor keeps. One instance alone may be missed later: its message
+    /// began long before.
     pub(super) fn judge_missed(&mut self, at: usize, (from, count): (Seq, u64)) {
         let Some(uring) = &self.plan.uring else {
             return;
         };
-        // Also what somebody has learnt since it was told anything last.
+        // A process may have learnt more since anything was told to it last.
         for host in &self.hosts {
             if let Some(life) = &host.life {
                 let engine = self.system.voting(life.engine.get());
@@ -186,14 +187,14 @@ impl<S: System> World<'_, S> {
         }
     }
 
-    /// How many messages everybody submits when the faults are over.
+    /// The number of messages that every process submits when the faults are over.
     pub(super) fn last_words(&self) -> u32 {
         u32::from(self.plan.uring.as_ref().is_some_and(|uring| uring.is_wide))
     }
 
     /// Whether nobody learns anything for too long after the faults, though there is something to be ordered.
     pub(super) fn is_silent(&self, since: u64) -> bool {
-        // Who knows no capacity may drown the others in datagrams for longer: agreement has its own limit.
+        // A sender that knows no capacity may drown the others in datagrams for longer: agreement has its own limit.
         let may_drown = |uring: &URingPlan| uring.multicast && uring.capacity.is_none();
         let may_drown = self.plan.uring.as_ref().is_some_and(may_drown);
         let is_pending = self.hosts.iter().any(|host| {
@@ -208,14 +209,14 @@ impl<S: System> World<'_, S> {
         waits && self.is_still() && self.now > since + SILENT
     }
 
-    /// Whether what a process has to say has to be ordered by now: who was left out again and again may stay out for some time, as it
-    /// says, and has as long from then on.
+    /// Whether the messages of a process have to be ordered by now: a process that was left out again and again may
+    /// stay out for some time, as it says, and has as long from then on.
     fn is_due(&self, process: Process) -> bool {
         let out_until = self.votes.out_until.get(&process);
         out_until.is_none_or(|until| self.now > until + SILENT)
     }
 
-    /// Who stays out, and how long: not longer than one that is left out no more.
+    /// Notes the processes that stay out, each with its time: not longer than for one that is left out no more.
     pub(super) fn look_who_stays_out(&mut self, since: u64) {
         if self.plan.uring.is_none() {
             return;
@@ -240,7 +241,7 @@ impl<S: System> World<'_, S> {
         self.now > self.votes.learnt_at + SILENT
     }
 
-    /// What was seen of configurations that must not be.
+    /// Reports two configurations with one number, if they were seen.
     pub(super) fn judge_configs(&mut self) {
         if let Some(what) = self.votes.wrong.take() {
             self.found("configuration", what);

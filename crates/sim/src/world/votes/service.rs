@@ -8,7 +8,7 @@ use super::super::{System, World};
 use super::Question;
 
 impl<S: System> World<'_, S> {
-    /// A process asks it.
+    /// A process asks the service.
     pub(in crate::world) fn ask_service(&mut self, at: usize, number: u64, wanted: Bytes) {
         let Some(process) = self.hosts[at].life.as_ref().map(|life| life.process) else {
             return;
@@ -29,7 +29,7 @@ impl<S: System> World<'_, S> {
         self.queue.push(self.now + takes, What::Serve(place));
     }
 
-    /// It gets to a question: what was first stored under a number stays.
+    /// The service gets to a question: the first value stored under a number stays.
     pub(in crate::world) fn serve(&mut self, question: u32) {
         let healed = self.healed();
         let lost = self.plan.uring.as_ref().and_then(|uring| uring.service);
