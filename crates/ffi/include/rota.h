@@ -439,4 +439,4 @@ const char *rota_version(void);
 #endif  // __cplusplus
 
 #endif  /* ROTA_H */
-/* cbindgen 0.29.4, 9928f0fbd0905c8e */
+/* cbindgen 0.29.4, b817534adf6bb0c6 */

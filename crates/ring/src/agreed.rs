@@ -1,7 +1,8 @@
-//! What the members of a ring have in common, however each of them is configured.
+//! The settings in force on a ring: its members share them, however each of them is configured.
 //!
-//! Each tells its own windows and its token loss in the commit token. The smallest windows and the longest time are in force:
-//! so nobody is sent more than it can keep, everybody may send, and nobody gives a ring up that others hold.
+//! Each member tells its own windows and its token loss in the commit token. The smallest windows and the longest token
+//! loss are in force: so no member is sent more than it can keep, every member may send, and none gives up a ring that
+//! others hold.
 
 use alloc::format;
 use alloc::string::String;
@@ -14,7 +15,7 @@ use rota_core::mutants::{self, Mutant};
 use rota_core::pack::MOST_MESSAGE_BYTES;
 
 impl RingConfig {
-    /// What a member that is configured so tells the others.
+    /// The settings that a member with this configuration tells the others.
     pub fn settings(&self) -> Settings {
         let micros = self.timers.token_loss / 1000;
         Settings {
@@ -27,7 +28,7 @@ impl RingConfig {
         }
     }
 
-    /// The configuration of a member of a ring whose members have told this.
+    /// The configuration of this member on a ring whose members have told the settings `told`.
     pub(super) fn agreed(&self, told: &[Settings]) -> Self {
         if mutants::on(Mutant::M42) {
             return self.clone();
@@ -49,7 +50,7 @@ impl RingConfig {
         }
     }
 
-    /// The largest message that is taken of others, in bytes.
+    /// The largest message that this member takes from others, in bytes.
     pub(super) fn most_message(&self) -> usize {
         match mutants::on(Mutant::M45) {
             true => self.message_bytes,
@@ -57,7 +58,7 @@ impl RingConfig {
         }
     }
 
-    /// Where those who have told this are configured in another way: a sentence for each.
+    /// One sentence for each member and each setting in which `told` differs from this configuration.
     pub(super) fn differences(&self, members: &[Process], told: &[Settings]) -> Vec<String> {
         let own = self.settings();
         let mut sentences = Vec::new();

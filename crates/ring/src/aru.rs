@@ -1,15 +1,14 @@
 //! The rules for the token's `aru` (thesis §3.1.2.2).
 //!
-//! A member that misses packets lowers the aru to what it has and signs it; only the member whose
-//! signature it carries raises it again, to what it has by then. While nobody misses anything the
-//! aru rises together with `seq`.
+//! A member that misses packets lowers the aru to its own and signs it; only the member whose signature the aru carries
+//! raises it again, to its own aru of then. While no member misses packets, the aru rises together with `seq`.
 
 use crate::wire::Token;
 use rota_core::contract::{NodeId, Seq};
 use rota_core::mutants::{self, Mutant};
 
-/// Applies the rules to a received token. `local` is what this member has up to, `fresh` how many
-/// new packets it is about to number. `token.seq` is still as received.
+/// Applies the rules to a received token. `local` is the aru that this member reports, `fresh` the number of new
+/// packets that it numbers in this visit. `token.seq` is still as received.
 pub(super) fn update(token: &mut Token, me: NodeId, local: Seq, fresh: u64) {
     let mine = token.aru_id == Some(me) || mutants::on(Mutant::M03);
     if local < token.aru {
@@ -21,7 +20,7 @@ pub(super) fn update(token: &mut Token, me: NodeId, local: Seq, fresh: u64) {
             token.aru_id = None;
         }
     }
-    // Nobody below: the aru goes with seq, this visit's packets included.
+    // No member is below: the aru goes with `seq`, this visit's packets included.
     if token.aru == token.seq && token.aru_id.is_none() || mutants::on(Mutant::M04) {
         token.aru += fresh;
     }

@@ -1,4 +1,4 @@
-//! What membership does with a ring: ask it, end it, install it (membership A8, A9).
+//! The operations of membership on a ring: to query it, to end it, to install it (membership A8, A9).
 
 use alloc::collections::VecDeque;
 use core::hash::Hasher;
@@ -23,20 +23,20 @@ pub(crate) struct OldPacket {
     pub frame: Frame,
 }
 
-/// What those who go on together agree on when their ring ends.
+/// The values that the members of a transitional configuration agree on when their ring ends.
 #[derive(Clone, Hash, Debug)]
 pub(crate) struct Ended {
     /// The highest packet that any of them has.
     pub high: Seq,
     /// The highest of their safe lines.
     pub line: Seq,
-    /// Whose messages are delivered even behind a hole: bit `i` is member `i` of the old ring.
+    /// The members whose messages are delivered even behind a gap: bit `i` is member `i` of the old ring.
     pub obliged: u128,
 }
 
 impl Ordering {
-    /// The members first exchange what they have of their old rings; this one sends `queue`, wrapped
-    /// packets by their old numbers.
+    /// Begins the recovery, in which the members exchange the packets of their old rings. This member sends `queue`:
+    /// wrapped packets by their old sequence numbers.
     pub(crate) fn begin_recovery(&mut self, queue: VecDeque<(Seq, Frame)>) {
         self.recovering = Some(Recovering::new(queue));
     }
@@ -48,7 +48,7 @@ impl Ordering {
             .is_some_and(Recovering::acknowledged)
     }
 
-    /// Whether everybody is known to have said so.
+    /// Whether all members are known to have said so.
     pub(crate) fn recovery_complete(&self) -> bool {
         self.recovering
             .as_ref()
@@ -60,15 +60,14 @@ impl Ordering {
         self.recovering.as_ref().is_some_and(Recovering::is_stuck)
     }
 
-    /// Another member has sent this packet of the old ring: this one need not.
+    /// Notes that another member has sent packet `seq` of the old ring, so that this one need not.
     pub(crate) fn recovered_by_another(&mut self, seq: Seq) {
         if let Some(recovering) = &mut self.recovering {
             recovering.sent_by_another(seq);
         }
     }
 
-    /// The ring is installed (R6): what was wrapped is forgotten at once, and the application's
-    /// messages follow.
+    /// Installs the ring (R6): forgets the wrapped packets at once; the application's messages follow.
     pub(crate) fn install(&mut self) {
         let Some(recovering) = self.recovering.take() else {
             return;
@@ -79,7 +78,8 @@ impl Ordering {
         self.buffer.discard_to(base);
     }
 
-    /// What this member tells the others of its ring, with at most `ranges`.
+    /// The state of this ring as the member tells it to the others, with at most `ranges` ranges of packets above its
+    /// aru.
     pub(crate) fn tell(
         &self,
         obligations: u128,
@@ -101,12 +101,12 @@ impl Ordering {
         }
     }
 
-    /// The packets that may still be here.
+    /// The sequence numbers of the packets that the buffer may still hold.
     pub(crate) fn kept(&self) -> RangeInclusive<Seq> {
         self.buffer.discarded() + 1..=self.buffer.high()
     }
 
-    /// A packet of this ring, if it is still here.
+    /// A packet of this ring, if the buffer still holds it, and it does not wrap a packet of an older ring.
     pub(crate) fn old_packet(&self, seq: Seq) -> Option<OldPacket> {
         let slot = self.buffer.get(seq).filter(|slot| !slot.encapsulated)?;
         Some(OldPacket {
@@ -117,8 +117,9 @@ impl Ordering {
         })
     }
 
-    /// Takes a packet of this ring that came wrapped in another's. False if there is no room for it: then it must not be
-    /// acknowledged, as all who go on together deliver the same.
+    /// Takes a packet of this ring that came wrapped in a packet of another. Returns false if the buffer has no room
+    /// for it: then the member must not acknowledge it, as all members of the transitional configuration deliver the
+    /// same.
     pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, packet: OldPacket) -> bool {
         let Some(member) = self.member_index(packet.sender) else {
             ctx.counters.datagrams_foreign_ring += 1;
@@ -147,7 +148,7 @@ impl Ordering {
         inserted != Inserted::BeyondWindow
     }
 
-    /// The ring has ended: what is due in its regular configuration can be polled (R1).
+    /// Ends the ring: the messages that are due in its regular configuration can be polled (R1).
     pub(crate) fn end_regular(&mut self, ended: &Ended) {
         self.ended = true;
         self.safe_line = self.safe_line.max(ended.line);
@@ -156,12 +157,12 @@ impl Ordering {
         }
     }
 
-    /// From now on what is due in the transitional configuration can be polled (R3).
+    /// Lets the messages that are due in the transitional configuration be polled from now on (R3).
     pub(crate) const fn end_transitional(&mut self, ended: &Ended) {
         self.delivery.end(ended.high, ended.obliged);
     }
 
-    /// All that decides what this member will do.
+    /// Feeds `print` with all state that decides the further steps of this member.
     pub(crate) fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
         let Self {
             config: _,
@@ -189,7 +190,7 @@ impl Ordering {
             deaf,
             patience,
             asked_up_to: _,
-            // It takes more packets than are looked at where states are told apart.
+            // A search over states has too few packets for a verdict of `lossy`.
             lossy: _,
         } = self;
         print.add((ring, me, members));

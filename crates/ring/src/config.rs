@@ -1,4 +1,4 @@
-//! What a ring is told once, before it starts.
+//! The configuration of a ring, given once before it starts.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -9,7 +9,7 @@ use rota_core::pack::MOST_MESSAGE_BYTES;
 use rota_core::timing::{Timers, Timing};
 use rota_core::wire::{HEADER_BYTES, MAX_MEMBERS, MAX_SEAL_BYTES, SEAL_BYTES};
 
-/// Which of the two protocols orders the messages.
+/// The protocol that orders the messages, one of two.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Protocol {
     /// `accelerated-ring`: part of a visit's messages leave after the token (report §III).
@@ -19,7 +19,7 @@ pub enum Protocol {
     Original,
 }
 
-/// When the token's priority is raised again after a visit (thesis §3.1.4).
+/// The event after a visit that raises the token's priority again (thesis §3.1.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PriorityMethod {
     /// On any packet that the predecessor sent in the next rotation: fastest rotation.
@@ -28,37 +28,37 @@ pub enum PriorityMethod {
     Second,
 }
 
-/// Everything a ring is told. `RingConfig::new` has the defaults; `check` says what is wrong with it.
+/// All settings of a ring. `RingConfig::new` has the defaults; `check` finds faults.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RingConfig {
     /// Datagrams of other clusters are counted and dropped.
     pub cluster: u32,
-    /// The configured nodes, by ascending id: whom a ring that lacks them looks for. Others may join.
+    /// The configured nodes, by ascending id: a ring that lacks some of them looks for them. Others may join.
     pub members: Vec<NodeId>,
-    /// Nobody else is heard here: no ring with others forms.
+    /// No other node is heard here, so that no ring with others forms.
     pub closed: bool,
-    /// Who counts in primaries, ascending; empty where nobody asks for primaries.
+    /// The nodes that count in primary configurations, ascending; empty if the application asks for none.
     pub electorate: Vec<NodeId>,
-    /// Which protocol.
+    /// The protocol in force once the ring is installed.
     pub protocol: Protocol,
     /// New packets a member may send in one visit.
     pub personal_window: u32,
-    /// How many of them may leave after the token. 0 in the original protocol.
+    /// New packets of one visit that may leave after the token, at most. 0 in the original protocol.
     pub accelerated_window: u32,
     /// Packets all members together may send in one rotation, retransmissions included.
     pub global_window: u32,
-    /// How far `seq` may run ahead of the safe line: what one slow member can make the others keep
-    /// (Spread: 1600).
+    /// The distance, in packets, that `seq` may run ahead of the safe line. It bounds the packets that one slow member
+    /// can make the others keep (Spread: 1600).
     pub outstanding_window: u32,
-    /// When the token's priority is raised.
+    /// The event that raises the token's priority.
     pub priority_method: PriorityMethod,
     /// The largest datagram, in bytes of UDP payload.
     pub datagram_bytes: usize,
-    /// How many of them, at the end, are for whoever owns the sockets: a checksum, or a seal.
+    /// The bytes at the end of a datagram that are left to the owner of the sockets: a checksum, or a seal.
     pub seal_bytes: usize,
     /// The largest message, in bytes.
     pub message_bytes: usize,
-    /// Submitted and not yet sent: bytes a member keeps before it answers `Full`. Each waiting packet
+    /// The bytes of submitted and unsent messages that a member keeps before it answers `Full`. Each waiting packet
     /// counts for 100 bytes more than it holds.
     pub backlog_bytes: usize,
     /// Time-outs.
@@ -67,14 +67,14 @@ pub struct RingConfig {
     pub trace: bool,
 }
 
-/// What is wrong with a ring's configuration.
+/// A fault of a ring's configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RingConfigError {
     /// No members, too many, not ascending or twice the same.
     Members,
     /// Too many nodes count in primaries, or they are not ascending.
     Electorate,
-    /// A window that must not be 0 is, or one is larger than what holds it.
+    /// A window is 0 that must not be, or is larger than its bound.
     Window(&'static str),
     /// The datagram size is outside these bounds, in bytes.
     DatagramBytes {
@@ -117,11 +117,11 @@ impl fmt::Display for RingConfigError {
 impl core::error::Error for RingConfigError {}
 
 impl RingConfig {
-    /// Members of one ring: Spread's limit, and what a forming message can list.
+    /// The most members of one ring: Spread's limit, and the number that a commit token can list.
     pub const MAX_MEMBERS: usize = MAX_MEMBERS;
     /// Smallest datagram: room for a token with a few requests.
     pub const MIN_DATAGRAM_BYTES: usize = 512;
-    /// What fits an Ethernet frame without fragmentation over IPv4.
+    /// The largest datagram that fits an Ethernet frame over IPv4 without fragmentation.
     pub const DEFAULT_DATAGRAM_BYTES: usize = 1472;
 
     /// The defaults: measured, see `docs/notebook/accelerated-ring.md`.
@@ -154,7 +154,7 @@ impl RingConfig {
         self
     }
 
-    /// Whether a ring can run with this.
+    /// Checks that a ring can run with this configuration.
     pub fn check(&self) -> Result<(), RingConfigError> {
         let ascending = self.members.windows(2).all(|pair| pair[0] < pair[1]);
         if self.members.is_empty() || self.members.len() > Self::MAX_MEMBERS || !ascending {
@@ -202,7 +202,7 @@ impl RingConfig {
         Ok(())
     }
 
-    /// Ranges of requests that one token of this member carries: it has to fit a datagram.
+    /// The most ranges of requests in one token of this member, which has to fit a datagram.
     pub(super) const fn request_ranges(&self) -> usize {
         request_ranges_in(self.datagram_bytes, self.seal_bytes)
     }

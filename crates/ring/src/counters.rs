@@ -1,10 +1,10 @@
-//! What a ring counts, for people and metrics.
+//! The counters of a ring, for people and metrics.
 
 use alloc::collections::BTreeMap;
 
 use rota_core::contract::{Histogram, NodeId, PeerCounters};
 
-/// Members that are told apart in what is counted of each: as many as a ring may have.
+/// The most members with counters of their own: as many as a ring may have.
 const PEERS: usize = 128;
 
 macro_rules! counters {
@@ -13,9 +13,9 @@ macro_rules! counters {
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Counters {
             $($(#[doc = $doc])* pub $name: u64,)*
-            /// How long the token was away each time, unless it may have been held.
+            /// The times from passing the token on to its return, unless it may have been held.
             pub rotation: Histogram,
-            /// What was seen of the packets of other members.
+            /// The counters of other members' packets.
             pub peers: BTreeMap<NodeId, PeerCounters>,
         }
 
@@ -25,7 +25,7 @@ macro_rules! counters {
                 BTreeMap::from([$((stringify!($name), self.$name),)*])
             }
 
-            /// What a counter says, for people.
+            /// The meaning of a counter, for people.
             pub fn help(name: &str) -> Option<&'static str> {
                 match name {
                     $(stringify!($name) => Some(concat!($($doc),*)),)*
@@ -115,8 +115,8 @@ counters! {
 }
 
 impl Counters {
-    /// What is counted of a member. With open membership there may be ever new ones: beyond a bound the one
-    /// with the largest id is forgotten.
+    /// The counters of a member. With open membership there may be ever new nodes: beyond `PEERS` the counters of the
+    /// node with the largest id are forgotten.
     pub(super) fn peer(&mut self, node: NodeId) -> &mut PeerCounters {
         if self.peers.len() >= PEERS && !self.peers.contains_key(&node) {
             self.peers.pop_last();

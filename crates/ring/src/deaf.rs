@@ -1,7 +1,9 @@
-//! A member that cannot receive what the others can (membership A10, fail to receive), or that others cannot receive.
+//! The detection of a member that cannot receive what the others can (membership A10, fail to receive), and of one that
+//! the others cannot receive.
 //!
-//! Whoever lacks the packet itself accuses nobody: it may be that its sender is mute. Whoever sent it itself, and has sent it again in vain
-//! for longer than others need to accuse who is deaf, is mute: nobody else has it.
+//! A member that lacks the packet itself accuses none: the sender may be mute. A member that sent the packet itself,
+//! and has sent it again in vain for longer than others need to accuse a deaf member, is mute: no other member has the
+//! packet.
 
 use alloc::vec::Vec;
 use core::hash::Hasher;
@@ -12,26 +14,26 @@ use rota_core::fingerprint::Fingerprint;
 use rota_core::mutants::{self, Mutant};
 use rota_core::wire::RequestRange;
 
-/// New tokens in which nothing moved, at least, before a member counts as deaf.
+/// The least number of new tokens without progress before a member counts as deaf.
 const VISITS: u32 = 20;
 
-/// After so many of them others are asked for a member's own packet, too.
+/// New tokens without progress after which a member leaves the request for its own packet to others, too.
 const FEW_VISITS: u32 = 6;
 
-/// Watches who holds the token's aru back by missing the same packet again and again.
+/// Watches for a member that holds the token's aru back by missing the same packet again and again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Deaf {
     suspect: Option<Suspect>,
     behind: Option<Behind>,
-    /// Who lacks a packet of this member's own.
+    /// A member that lacks a packet of this member's own.
     in_vain: Option<Suspect>,
-    /// Until then requests for own packets are left to others: some member does not hear this one.
+    /// Requests for own packets are left to others until this time, as some member does not hear this one.
     unheard_until: Time,
-    /// Those that were left in the last visit.
+    /// The requests that were left to others in the last visit.
     left: Vec<RequestRange>,
 }
 
-/// Whether a member has the packet behind the token's aru, and whose it is.
+/// The state of the packet behind the token's aru at this member: lacking, here, or here and its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Next {
     Lacks,
@@ -39,8 +41,8 @@ pub(super) enum Next {
     HasOwn,
 }
 
-/// Who holds the aru back, for whatever reason. Whoever is asked first answers, and takes the request
-/// from the token: most members see no more than this.
+/// The member that holds the aru back, for whatever reason. The first member that has a requested packet answers, and
+/// takes the request from the token: most members see no more than this.
 #[derive(Clone, Copy, Debug)]
 struct Behind {
     node: NodeId,
@@ -57,8 +59,7 @@ struct Suspect {
 }
 
 impl Deaf {
-    /// A new token came in. A member whose application is slow holds the aru back, too, but asks for
-    /// nothing.
+    /// Takes note of a new token. A member whose application is slow holds the aru back, too, but requests nothing.
     pub fn on_token(&mut self, now: Time, token: &Token, (me, next): (NodeId, Next)) {
         let next = if mutants::on(Mutant::M46) {
             Next::Has
@@ -126,12 +127,13 @@ impl Deaf {
         self.in_vain.is_some_and(is_it) && !mutants::on(Mutant::M47)
     }
 
-    /// That was so now: for so many nanoseconds the others are asked first.
+    /// Notes that such a packet was sent again: for `nanos` nanoseconds the others are asked first.
     pub fn on_unheard(&mut self, now: Time, nanos: u64) {
         self.unheard_until = now.after(nanos);
     }
 
-    /// Whether a request for an own packet is left to others: while some member does not hear this one, and unless nobody has answered it since it was left.
+    /// Whether a request for an own packet is left to others. It is while some member does not hear this one, unless it
+    /// was left in the last visit already and no member has answered it since.
     pub fn leaves(&self, now: Time, seq: Seq) -> bool {
         let was_left = self
             .left
@@ -140,25 +142,26 @@ impl Deaf {
         now < self.unheard_until && !was_left && !mutants::on(Mutant::M62)
     }
 
-    /// These were left in this visit.
+    /// Records the requests that were left to others in this visit.
     pub fn on_left(&mut self, left: Vec<RequestRange>) {
         self.left = left;
     }
 
-    /// Whether a packet of this member's own was sent again in vain for so long.
+    /// Whether a packet of this member's own was sent again in vain for `nanos` nanoseconds and `VISITS` visits.
     pub fn is_mute(&self, now: Time, nanos: u64) -> bool {
         let is_long = |of: Suspect| now.since(of.since) >= nanos && of.visits >= VISITS;
         self.in_vain.is_some_and(is_long)
     }
 
-    /// Who has been deaf for so long, in which others answered what it asked for.
+    /// The member that has been deaf for `nanos` nanoseconds: it has requested the same packet all the time, and this
+    /// member has that packet.
     pub fn member(&self, now: Time, nanos: u64) -> Option<NodeId> {
         let suspect = self.suspect?;
         let long = now.since(suspect.since) >= nanos;
         (long && suspect.visits >= VISITS).then_some(suspect.node)
     }
 
-    /// Who has held the aru back for so long.
+    /// The member that has held the aru back for `nanos` nanoseconds.
     pub fn behind(&self, now: Time, nanos: u64) -> Option<NodeId> {
         let behind = self.behind?;
         (now.since(behind.since) >= nanos).then_some(behind.node)
@@ -204,7 +207,7 @@ mod tests {
         }
     }
 
-    /// So many visits, each a long time after the one before.
+    /// A first visit and `visits` more, each `LONG` nanoseconds after the one before.
     fn visited(visits: u32, next: Next, aru: impl Fn(u32) -> Seq) -> (Deaf, Time) {
         let (mut deaf, mut now) = (Deaf::default(), Time(0));
         for visit in 0..=visits {

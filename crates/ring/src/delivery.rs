@@ -1,10 +1,10 @@
-//! Which packet may be delivered next (thesis §3.1.2.4, §3.1.3).
+//! The choice of the packet that may be delivered next (thesis §3.1.2.4, §3.1.3).
 //!
-//! Agreed and causal packets are delivered in the order of their numbers, safe ones too, but not
-//! above the safe line; nothing passes an undelivered safe packet. Reliable packets are delivered on
-//! receipt; fifo packets as soon as everything their sender sent before them has been delivered.
+//! Agreed and causal packets are delivered in the order of their numbers, safe ones too, but not above the safe line;
+//! no agreed or causal packet passes an undelivered safe one. Reliable packets are delivered on receipt; fifo packets
+//! as soon as all packets that their sender sent before them have been delivered.
 //!
-//! Packets are pulled. What is not pulled stays in the buffer.
+//! Packets are pulled. A packet that is not pulled stays in the buffer.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -15,36 +15,36 @@ use rota_core::contract::{Seq, Service};
 use rota_core::mutants::{self, Mutant};
 use rota_core::wire::{Frame, FrameCursor};
 
-/// What is delivered so far, and what may be delivered ahead of its turn.
+/// The packets delivered so far, and those that may be delivered ahead of their turn.
 #[derive(Clone, Hash, Debug)]
 pub(super) struct Delivery {
     /// The lowest number not delivered in order.
     next: Seq,
-    /// Ready ahead of their turn, marked `delivered` in the buffer.
+    /// Packets that are ready ahead of their turn, marked `delivered` in the buffer.
     early: VecDeque<Seq>,
     /// Fifo packets that wait for an earlier one of their sender.
     waiting: Vec<Seq>,
     chains: Vec<Chain>,
-    /// Set when the ring has ended: what may be delivered behind a hole.
+    /// The rules for packets behind a gap, set when the ring has ended.
     last_rules: Option<LastRules>,
 }
 
 /// Rule R3 of membership A9.
 #[derive(Clone, Copy, Hash, Debug)]
 struct LastRules {
-    /// The highest packet that anybody who goes on has.
+    /// The highest packet that any member of the transitional configuration has.
     high: Seq,
-    /// Members whose messages are delivered even behind a hole: bit `i` is member `i`.
+    /// Members whose messages are delivered even behind a gap: bit `i` is member `i`.
     obliged: u128,
     /// A packet was missing.
     hole: bool,
 }
 
-/// What was delivered of one sender's stream.
+/// The delivered part of one sender's stream.
 #[derive(Clone, Hash, Debug)]
 struct Chain {
     next: FrameCursor,
-    /// Delivered on receipt, ahead of `next`: from where to where.
+    /// The parts delivered on receipt, ahead of `next`: their starts and ends.
     ahead: BTreeMap<FrameCursor, FrameCursor>,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Due {
 }
 
 impl Delivery {
-    /// Nothing delivered. `starts` says with which of its messages each member begins.
+    /// Nothing delivered yet. `starts` has the counter of the first message of each member.
     pub fn new(base: Seq, starts: &[u64]) -> Self {
         let chain = |&counter: &u64| Chain {
             next: FrameCursor {
@@ -77,12 +77,12 @@ impl Delivery {
         }
     }
 
-    /// The ring is installed: everything up to `base` belonged to its recovery.
+    /// Begins behind `base`, as the ring is installed: all packets up to `base` belonged to its recovery.
     pub const fn start_behind(&mut self, base: Seq) {
         self.next = base + 1;
     }
 
-    /// The ring has ended, and the transitional configuration was delivered (R3).
+    /// Notes that the ring has ended and the transitional configuration was delivered (R3).
     pub const fn end(&mut self, high: Seq, obliged: u128) {
         let hole = false;
         self.last_rules = Some(LastRules {
@@ -92,12 +92,12 @@ impl Delivery {
         });
     }
 
-    /// Everything up to here has been delivered.
+    /// The sequence number up to which all packets have been delivered.
     pub const fn delivered(&self) -> Seq {
         self.next - 1
     }
 
-    /// A packet came into the buffer.
+    /// Takes note of a packet that came into the buffer.
     #[inline]
     pub fn on_packet(&mut self, buffer: &mut Buffer<Slot>, seq: Seq, service: Service) {
         if matches!(service, Service::Causal | Service::Agreed | Service::Safe) {
@@ -163,10 +163,10 @@ impl Delivery {
         Some(due)
     }
 
-    /// R3: everything before the first hole; behind it only what does not depend on what is missing.
+    /// R3: all packets before the first gap; behind it only packets that do not depend on missing ones.
     fn next_of_ended(&mut self, buffer: &mut Buffer<Slot>) -> Option<Due> {
         let mut rules = self.last_rules?;
-        // Behind the last packet that is here there is nothing to deliver, only more holes.
+        // Behind the last packet in the buffer there is nothing to deliver, only more gaps.
         let last = rules.high.min(buffer.high());
         while self.next <= last {
             let seq = self.next;
@@ -185,8 +185,8 @@ impl Delivery {
         None
     }
 
-    /// Whether a packet may be delivered although one before it may be missing. What its sender may
-    /// have known of the missing one does not matter to the services below causal.
+    /// Whether a packet may be delivered although one before it may be missing. Services below causal do not depend on
+    /// what the sender knew of the missing packet.
     fn may_follow(&self, rules: LastRules, slot: &Slot) -> bool {
         if !rules.hole || slot.delivered {
             return true;

@@ -1,4 +1,4 @@
-//! How many new packets a visit may send.
+//! Flow control: the number of new packets that a visit may send.
 
 use super::RingConfig;
 use rota_core::contract::Seq;
@@ -10,15 +10,16 @@ pub(super) struct Flow {
     personal: u64,
     global: u64,
     outstanding: u64,
-    /// What this member sent in its last visit, retransmissions included.
+    /// The packets that this member sent in its last visit, retransmissions included.
     sent_last: u32,
-    /// What this member wanted to send in its last visit.
+    /// The new packets that this member wanted to send in its last visit.
     wanted_last: u32,
-    /// What it was given and did not send, in parts of a packet: as many of them make one as all members want together.
+    /// The rest of its shares that this member did not send, in parts of a packet. A packet has as many parts as all
+    /// members together want packets.
     credit: u64,
 }
 
-/// What a member knows at the moment it decides.
+/// The facts on which a member decides.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demand {
     /// Packets waiting.
@@ -29,7 +30,7 @@ pub(super) struct Demand {
     pub wanted: u32,
     /// The received token's `seq`.
     pub seq: Seq,
-    /// Everybody has everything up to here.
+    /// The sequence number up to which all members are known to have every packet.
     pub safe_line: Seq,
     /// Packets sent again in this visit.
     pub resent: u32,
@@ -57,11 +58,11 @@ impl Flow {
     /// take off what this member itself sent in the last rotation, which would hold a full ring
     /// below its window; the thesis (§3.1.2.1) allows a personal window too much.
     ///
-    /// Alone, that rule lets the first members of a large ring use up the global window in every
-    /// rotation and starves the last. So when all together want more than the global window, each
-    /// gets its share of it; the token carries the sum of what all want, as Totem's does. What of a share is less than a
-    /// packet, or did not fit, counts in the next visit: rounded up, the shares would be more than the window, and the last
-    /// members would get nothing; rounded down, a share below one packet would never be one.
+    /// Alone, that rule lets the first members of a large ring use up the global window in every rotation and starves
+    /// the last. So when all together want more than the global window, each gets its share of it; the token carries
+    /// the sum of the packets that all want, as Totem's does. The part of a share that is less than a packet, or did
+    /// not fit, counts in the next visit: rounded up, the shares would be more than the window, and the last members
+    /// would get nothing; rounded down, a share below one packet would never be one.
     pub fn allowed(&mut self, demand: &Demand) -> u64 {
         let others = u64::from(demand.fcc.saturating_sub(self.sent_last));
         let global = self
@@ -82,7 +83,7 @@ impl Flow {
             false => given / all,
         };
         let allowed = wants.min(share);
-        // One packet at most is owed: who could not send for long would otherwise crowd the others out.
+        // At most one packet is owed: a member that could not send for long would otherwise crowd the others out.
         self.credit = given.saturating_sub(allowed * all).min(all);
         allowed
     }
@@ -91,7 +92,7 @@ impl Flow {
         (demand.backlog as u64).min(self.personal)
     }
 
-    /// What all members want, this one with what it wants now.
+    /// The packets that all members want to send, this one counted with what it wants now.
     fn all_want(&self, demand: &Demand) -> u64 {
         u64::from(demand.wanted.saturating_sub(self.wanted_last)) + self.wants(demand)
     }
@@ -101,7 +102,7 @@ impl Flow {
         allowed < self.wants(demand)
     }
 
-    /// The `backlog` to pass on, given what is waiting in this visit.
+    /// The `backlog` to pass on, given the packets that wait in this visit.
     pub fn pass_on_wanted(&mut self, demand: &Demand) -> u32 {
         let wanted = u32::try_from(self.all_want(demand)).unwrap_or(u32::MAX);
         self.wanted_last = u32::try_from(self.wants(demand)).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! From ordered packets to the application's messages.
+//! The conversion of ordered packets into the application's messages, and the ring of one.
 
 use super::ordering::{Context, Ordering, Unpacking};
 use super::slot::Slot;
@@ -15,7 +15,7 @@ impl Ordering {
                 match self.inbox.next_message() {
                     Some(Ok(unpacked)) => return Some(self.message(unpacking, unpacked)),
                     Some(Err(_)) => {
-                        // Behind a hole a message may lack its beginning, and nobody is to blame.
+                        // Behind a gap a message may lack its beginning, through no fault of its sender.
                         ctx.counters.messages_broken += u64::from(!self.ended);
                         continue;
                     }
@@ -70,10 +70,10 @@ impl Ordering {
         }
     }
 
-    /// Forgets what everybody has and this member has delivered (thesis §3.1.2.4).
+    /// Forgets the packets that all members have and this member has delivered (thesis §3.1.2.4).
     pub(super) fn discard(&mut self) {
         let done_with = if self.recovering.is_some() {
-            // What is wrapped in these packets was taken out on receipt.
+            // The packets of old rings in these packets were taken out on receipt.
             self.safe_line
         } else {
             self.safe_line.min(self.delivery.delivered())
@@ -86,7 +86,7 @@ impl Ordering {
         self.buffer.discard_to(done_with);
     }
 
-    /// A ring of one needs no token: what is submitted is ordered, and safe, at once.
+    /// Orders the waiting messages on a ring of one, which needs no token: they are ordered, and safe, at once.
     pub(super) fn order_alone(&mut self, ctx: &mut Context<'_>) {
         self.discard();
         let window = u64::from(self.config.outstanding_window);

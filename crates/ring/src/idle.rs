@@ -1,9 +1,9 @@
-//! Holding the token of a ring that has nothing to do (membership A10).
+//! The hold of the token of an idle ring (membership A10).
 //!
-//! The representative counts its visits in which nothing happened. After three of them everybody has
-//! seen twice that everybody has everything, so nothing waits for a rotation any more: it marks the
-//! token idle, and if the mark comes back untouched it keeps the token for a while. Whoever has
-//! something to send meanwhile asks the representative to hurry.
+//! The representative counts its visits in which nothing happened. After three of them every member has seen twice that
+//! all members have every packet, so nothing waits for a rotation any more: the representative marks the token idle,
+//! and if the mark comes back untouched it keeps the token for a while. A member that has something to send meanwhile
+//! asks the representative to hurry.
 
 use core::hash::Hasher;
 
@@ -12,9 +12,9 @@ use rota_core::contract::{Time, TimerReason};
 use rota_core::fingerprint::Fingerprint;
 use rota_core::timing::Timers;
 
-/// Quiet visits before the token is marked idle. At the first the representative learns that
-/// everybody had everything; at the second all others have sent that aru once; at the third twice,
-/// so that their safe lines have reached `seq`.
+/// Quiet visits before the token is marked idle. At the first the representative learns that all members had every
+/// packet; at the second all others have sent that aru once; at the third twice, so that their safe lines have reached
+/// `seq`.
 const QUIET_VISITS: u32 = 3;
 
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Idle {
     quiet_visits: u32,
     last_seq: u64,
     held: Option<(Token, Time)>,
-    /// Somebody asked to hurry while the token was under way.
+    /// A member asked to hurry while the token was under way.
     hurried: bool,
     /// The token passed on last was marked idle: it may be held.
     passed_idle: bool,
@@ -69,7 +69,7 @@ impl Idle {
         Some(token)
     }
 
-    /// The token is about to be passed on.
+    /// Prepares the token that is about to be passed on: takes the idle mark off if this visit had work.
     pub fn on_pass(&mut self, token: &mut Token, worked: bool) {
         if worked || !is_quiet(token) {
             token.idle = false;
@@ -86,7 +86,7 @@ impl Idle {
         }
     }
 
-    /// Somebody, or this member, has something to send: the held token, no longer idle.
+    /// Ends the hold, as some member has something to send: returns the held token, no longer idle.
     pub fn hurry(&mut self) -> Option<Token> {
         self.quiet_visits = 0;
         let Some((mut token, _)) = self.held.take() else {
@@ -97,7 +97,7 @@ impl Idle {
         Some(token)
     }
 
-    /// This member has something to send: whether to ask the representative now.
+    /// Whether this member, which has something to send, has to ask the representative now.
     pub const fn ask(&mut self, now: Time) -> bool {
         let ask = !self.is_rep && self.passed_idle && self.hurry_at.is_none();
         if ask {
@@ -137,7 +137,7 @@ impl Idle {
             passed_idle,
             hurry_at,
         } = self;
-        // Nobody but the representative counts, and more than enough is enough.
+        // Only the representative counts, and counts above `QUIET_VISITS` make no difference.
         let quiet_visits = (*quiet_visits).min(QUIET_VISITS);
         print.add((is_rep, quiet_visits, last_seq, hurried, passed_idle));
         print.add(held.as_ref().map(|(token, _)| token));
@@ -154,7 +154,7 @@ impl Idle {
     }
 }
 
-/// Nothing in this token is waiting for another rotation.
+/// Whether nothing in this token waits for another rotation.
 const fn is_quiet(token: &Token) -> bool {
     token.rtr.is_empty() && token.aru == token.seq
 }

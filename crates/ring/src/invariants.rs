@@ -1,10 +1,10 @@
-//! What always holds of the ordering on one ring.
+//! The invariants of the ordering on one ring.
 
 use super::ordering::Ordering;
 use rota_core::invariants::FEW;
 
 impl Ordering {
-    /// Its invariants.
+    /// Asserts the invariants of the ordering and of its parts.
     pub fn check(&self) {
         let count = self.members.len();
         assert!(
@@ -48,7 +48,7 @@ impl Ordering {
             "what is handed out is there"
         );
         self.buffer.check();
-        // What is exchanged before the ring is installed is delivered as that of the old one.
+        // Packets that are exchanged before the ring is installed are delivered as packets of the old one.
         if self.recovering.is_none() {
             self.delivery.check(&self.buffer);
         }

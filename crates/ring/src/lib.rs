@@ -1,40 +1,41 @@
 //! Total order on a ring: the Accelerated Ring and the original Totem ring (thesis ch. 3,
 //! report §III).
 //!
-//! A token goes round. Whoever holds it numbers its waiting packets and multicasts them; in the
-//! accelerated protocol part of them leave *after* the token, so that the next member starts while
-//! this one is still sending. The token also says what everybody has (`aru`), what somebody misses
-//! (`rtr`) and how much was sent in the last rotation (`fcc`).
+//! A token goes round. Its holder numbers its waiting packets and multicasts them; in the accelerated protocol part of
+//! them leave *after* the token, so that the next member starts while this one is still sending. The token also carries
+//! the sequence number up to which all members have every packet (`aru`), the packets that some member lacks (`rtr`)
+//! and the number of packets sent in the last rotation (`fcc`).
 //!
-//! [`RingEngine`] is the engine; [`Ordering`] is the protocol on one installed ring. Forming rings is `membership`'s
-//! business. What happens at a token is in `visit`, one step a function; the pieces it works with are small rooms of
+//! [`RingEngine`] is the engine; [`Ordering`] is the protocol on one installed ring. Module `membership` forms rings.
+//! Module `visit` has the visit of the token, one function for each step; the parts it works with are small modules of
 //! their own:
 //!
 //! | file | holds |
 //! |---|---|
-//! | `visit` | what a member does with the token, step by step |
-//! | `membership` | who is on the ring |
-//! | `slot` | what is kept of a packet (in [`rota_core::buffer`], by sequence number) |
+//! | `visit` | the visit of the token at a member, step by step |
+//! | `membership` | the forming of rings: the members of each, and the end of the ring before |
+//! | `slot` | the entry of a packet (in [`rota_core::buffer`], by sequence number) |
 //! | `aru` | the rules for the token's aru |
-//! | `flow` | how much may be sent |
-//! | `agreed` | what members have in force in common, however each is configured |
-//! | `requests` | what the token asks to be sent again |
-//! | `delivery` | which packet may be delivered next |
-//! | `hand_out` | from ordered packets to messages, and the ring of one |
-//! | `priority` | token or data: what to read first |
-//! | `resend` | repeating a token that may be lost |
+//! | `flow` | flow control: the number of packets that may be sent |
+//! | `agreed` | the settings in force on a ring, however each member is configured |
+//! | `requests` | the requests of the token for retransmissions |
+//! | `delivery` | the choice of the packet that may be delivered next |
+//! | `hand_out` | the conversion of ordered packets into messages, and the ring of one |
+//! | `patience` | the delay before a missing packet is requested |
+//! | `priority` | the choice of the class to read first, token or data |
+//! | `resend` | the repetition of a token that may be lost |
 //! | `receive` | packets that come in |
 //! | `recovering` | the first rotations, in which packets of old rings go round |
-//! | `change` | what membership does with a ring: ask it, end it, install it |
-//! | `deaf` | who holds everybody back by missing the same packet for ever, and who is not heard |
-//! | `ill` | which member is ill, by `deaf` and `lossy` |
-//! | `lossy` | who loses much that the others get |
-//! | `idle` | holding the token of a ring that has nothing to do |
+//! | `change` | the operations of membership on a ring: to query it, to end it, to install it |
+//! | `deaf` | the detection of a member that lacks the same packet for ever, and of one that is not heard |
+//! | `ill` | the diagnosis of ill members, by `deaf` and `lossy` |
+//! | `lossy` | the detection of a member that loses much that the others get |
+//! | `idle` | the hold of the token of an idle ring |
 //! | [`wire`] | the ring's datagrams |
 //!
-//! What every packet goes through on its way in and out is marked `inline(always)`, here and in `wire`: between two functions
-//! a packet's hundred bytes go through memory, and reading them whole just after they were written in parts takes longer than
-//! what the functions do.
+//! The functions that every packet passes on its way in and out are marked `inline(always)`, here and in `wire`:
+//! between two functions a packet's hundred bytes go through memory, and reading them whole just after they were
+//! written in parts takes longer than the work of the functions.
 //!
 //! Nothing here has a socket, a clock, a thread or a file.
 

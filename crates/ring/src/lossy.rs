@@ -1,8 +1,9 @@
 //! A member that loses much of what the others get: it holds them all up, and they cannot tell it from a slow one.
 //!
-//! What it lacks it asks for, and gets when the token has come round again, if that is not lost in turn; everybody delivers in the
-//! order, so that all wait. It can tell by itself: much of what it gets it has had to ask for, and hardly anything of that comes
-//! twice, so that the others have it. Where the network loses for all, packets that others have asked for come to those who have them.
+//! The member requests the packets that it lacks, and gets them when the token has come round again, if they are not
+//! lost in turn. All members deliver in the order, so that all wait. The member can tell by itself: it had to request
+//! much of what it gets, and hardly any packet comes to it twice, so that the others have those packets. If the network
+//! loses packets for all, retransmissions that others have requested come also to members that have the packets.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -11,34 +12,35 @@ use rota_core::contract::{Seq, Time};
 use rota_core::mutants::{self, Mutant};
 use rota_core::wire::RequestRange;
 
-/// Packets of others, at least, before anything is said of them. Half as many do for who has been found out before.
+/// The least number of packets of others for a verdict. Half as many do for a member that was found lossy before.
 const PACKETS: u64 = 20;
 
-/// Losses of one packet in so many are too much.
+/// Losses of one packet in this many are too much.
 const MUCH: u64 = 4;
 
-/// Whoever sent so many counts by itself.
+/// A sender of at least this many packets counts by itself.
 const FEW: u64 = 5;
 
-/// It is well heard if of its packets not one in so many had to be asked for: a last one may not have come yet.
+/// A sender is well heard if less than one in this many of its packets had to be requested: a last one may not have
+/// come yet.
 const SOME: u64 = 8;
 
-/// Others ask for less than one packet in so many of those that this member asks for.
+/// The others lose little if they request less than one packet for this many requests of this member.
 const LITTLE: u64 = 8;
 
-/// What came of others lately.
+/// The packets of others that came lately.
 #[derive(Clone, Debug)]
 pub(super) struct Lossy {
     since: Option<Time>,
-    /// What was asked for, once each.
+    /// The packets that this member requested, each counted once.
     asked: u64,
-    /// What was here: somebody else had asked for it.
+    /// The packets that came although they were here: another member had requested them.
     again: u64,
     /// By member.
     of: Vec<Came>,
 }
 
-/// What came of a member for the first time, and how much of that had been asked for.
+/// The packets of a member that came for the first time, and how many of them this member had requested.
 #[derive(Clone, Copy, Default, Debug)]
 struct Came {
     all: u64,
@@ -55,7 +57,7 @@ impl Lossy {
         }
     }
 
-    /// A packet of a member came for the first time; it may have been asked for.
+    /// Notes a packet of a member that came for the first time; `asked_for` says whether this member had requested it.
     #[inline(always)]
     pub fn on_new(&mut self, member: u16, asked_for: bool) {
         let came = &mut self.of[usize::from(member)];
@@ -63,20 +65,21 @@ impl Lossy {
         came.asked_for += u64::from(asked_for);
     }
 
-    /// One that is here came again.
+    /// Notes a packet that came although it was here.
     pub const fn on_again(&mut self) {
         self.again += 1;
     }
 
-    /// These packets are asked for; what was missing up to `before` had been.
+    /// Notes that the `missing` packets are requested; those up to `before` had been requested already.
     pub fn on_asked(&mut self, missing: &[RequestRange], before: Seq) {
         let is_new =
             |range: &RequestRange| (range.last() + 1).saturating_sub(range.first.max(before + 1));
         self.asked += missing.iter().map(is_new).sum::<u64>();
     }
 
-    /// Whether this member loses much of what each other one sends, and others do not, and has for three times so long; for so long, if
-    /// it was found out before. Asked again later it looks at what has come since.
+    /// Whether this member loses much of what each other one sends, and the others do not. The counts have to cover
+    /// three times `nanos` nanoseconds, or `nanos` if this member was found lossy before; they begin anew after each
+    /// verdict.
     pub fn loses_much(&mut self, now: Time, nanos: u64, found_out: bool) -> bool {
         let since = *self.since.get_or_insert(now);
         let (least, packets) = match found_out {
@@ -88,7 +91,7 @@ impl Lossy {
         }
         let came: u64 = self.of.iter().map(|came| came.all).sum();
         let mut senders = self.of.iter().filter(|came| came.all >= FEW);
-        // Of one sender alone it cannot tell whether that one, or the link, is ill.
+        // With one sender alone this member cannot tell whether the sender, or the link, is ill.
         if came < packets || senders.clone().count() < 2 {
             return false;
         }
@@ -108,13 +111,14 @@ mod tests {
     const LONG: u64 = 3_000_000;
     const UNTIL: Time = Time(5 + LONG);
 
-    /// So many after the tenth, and those before it.
+    /// Missing packets: `count` after the tenth, and some before it.
     fn packets(count: u64) -> [RequestRange; 2] {
         let of = |first, count| RequestRange { first, count };
         [of(3, 4), of(9, 2 + count as u32)]
     }
 
-    /// After so many packets of each of two others, of which some had been asked for, and so many that came again.
+    /// The counts after packets of two others, of each so many in all and so many requested, and after `again` repeated
+    /// ones.
     fn after(came: [(u64, u64); 2], again: u64) -> Lossy {
         let mut lossy = Lossy::new(3);
         assert!(!lossy.loses_much(Time(5), LONG / 3, false));
@@ -137,7 +141,7 @@ mod tests {
         assert!(!after([(few, few), (few - 1, few - 1)], 0).loses_much(UNTIL, LONG / 3, false));
     }
 
-    /// It may be that one's fault.
+    /// The sender may be at fault.
     #[test]
     fn who_loses_what_one_of_them_sends_says_nothing() {
         assert!(!after([(90, 90), (10, 1)], 0).loses_much(UNTIL, LONG / 3, false));

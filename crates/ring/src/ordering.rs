@@ -24,19 +24,19 @@ use rota_core::contract::{
 use rota_core::pack::{Inbox, Outbox};
 use rota_core::wire::Frame;
 
-/// What outlives a ring and is lent to it for one call.
+/// The state that outlives a ring and is lent to it for one call.
 #[derive(Debug)]
 pub struct Context<'a> {
     /// The time of the call.
     pub now: Time,
     /// Messages waiting to be numbered.
     pub outbox: &'a mut Outbox,
-    /// They must wait: the application has not seen the configuration yet in which they would be
+    /// Whether the messages must wait, as the application has not seen the configuration yet in which they would be
     /// sent.
     pub hold_messages: bool,
-    /// Where outputs go.
+    /// The queue of outputs.
     pub outputs: &'a mut VecDeque<Output>,
-    /// What is counted.
+    /// The counters of the ring.
     pub counters: &'a mut Counters,
 }
 
@@ -54,9 +54,9 @@ impl Context<'_> {
 /// The ordering protocol on one ring.
 #[derive(Clone, Debug)]
 pub struct Ordering {
-    /// What all have agreed to, of this member's own.
+    /// This member's configuration, with the settings in force on the ring.
     pub(super) config: RingConfig,
-    /// How the members are configured, in their order; nothing on a ring of one.
+    /// The settings of the members, in their order; empty on a ring of one.
     pub(super) told: Vec<Settings>,
     pub(super) ring: RingId,
     pub(super) me: NodeId,
@@ -78,13 +78,13 @@ pub struct Ordering {
     /// `seq` of the token received in the last visit.
     pub(super) seq_received: Seq,
     pub(super) patience: RequestDelay,
-    /// What was missing up to here was asked for.
+    /// Missing packets up to this sequence number have been requested.
     pub(super) asked_up_to: Seq,
     /// `aru` of the token sent in the last visit.
     pub(super) aru_sent: Seq,
-    /// Everybody has everything up to here.
+    /// The sequence number up to which all members are known to have every packet.
     pub(super) safe_line: Seq,
-    /// Until the ring is installed.
+    /// The recovery, until the ring is installed.
     pub(super) recovering: Option<Recovering>,
     /// The ring has broken and another follows: nothing new is ordered on it.
     pub(super) ended: bool,
@@ -101,8 +101,8 @@ pub(super) struct Unpacking {
 }
 
 impl Ordering {
-    /// Member `me` of `ring`, whose `members` are listed by ascending id and contain it. `starts`
-    /// says with which of its messages each of them begins, `told` how it is configured.
+    /// Member `me` of `ring`, whose `members` are listed by ascending id and contain it. `starts` has the counter of
+    /// the first message of each of them, `told` its settings.
     pub fn new(
         own: &RingConfig,
         ring: RingId,
@@ -120,8 +120,8 @@ impl Ordering {
         let neighbour = |step: usize| members[(my_index + step) % count].node;
         let my_index = my_index as u16;
         let (successor, predecessor) = (neighbour(1), neighbour(count - 1));
-        // Twice the window: another member's safe line may be one window ahead of what is
-        // delivered here. All keep as much, so that in recovery each can take what any of them has.
+        // Twice the window: another member's safe line may be one window ahead of the deliveries here. All keep as many
+        // packets, so that in recovery each can take every packet that another has.
         let personal = told.iter().map(|settings| settings.personal_window).max();
         let personal = personal.unwrap_or(0).max(config.personal_window);
         let packets = 2 * config.outstanding_window as usize + personal as usize;
@@ -155,7 +155,7 @@ impl Ordering {
         }
     }
 
-    /// What members have that is configured in another way than `own`.
+    /// One sentence for each member and each setting that differs from `own`.
     pub(crate) fn differences(&self, own: &RingConfig) -> Vec<String> {
         own.differences(&self.members, &self.told)
     }
@@ -187,7 +187,7 @@ impl Ordering {
         }
     }
 
-    /// When to call `on_timer` next.
+    /// The time of the next call of `on_timer`, and its reason.
     pub fn next_timer(&self) -> Option<(Time, TimerReason)> {
         if self.is_alone() {
             return None;
@@ -223,12 +223,12 @@ impl Ordering {
         self.on_token(ctx, token);
     }
 
-    /// Everything received up to here.
+    /// The local aru: the sequence number up to which this member has every packet.
     pub const fn aru(&self) -> Seq {
         self.buffer.aru()
     }
 
-    /// Everybody has everything up to here.
+    /// The sequence number up to which all members are known to have every packet.
     pub const fn safe_line(&self) -> Seq {
         self.safe_line
     }
@@ -238,8 +238,8 @@ impl Ordering {
         self.token_seq > 0
     }
 
-    /// What the token is told this member has. An application that does not take its deliveries
-    /// holds this back, and so, through the safe line, everybody's sending: the buffer is bounded.
+    /// The aru that this member reports in the token. An application that does not take its deliveries holds it back,
+    /// and so, through the safe line, the sending of all members: the buffer is bounded.
     pub(super) fn reported_aru(&self) -> Seq {
         if self.recovering.is_some() {
             return self.buffer.aru();
@@ -250,12 +250,12 @@ impl Ordering {
             .min(self.delivery.delivered().saturating_add(window))
     }
 
-    /// Whether it is the application that holds back what the token is told.
+    /// Whether the application holds back the aru that this member reports.
     pub fn waits_for_application(&self) -> bool {
         self.reported_aru() < self.buffer.aru()
     }
 
-    /// Messages wait in the outbox: see that a token comes.
+    /// Orders the messages that wait in the outbox, or sees that a token comes for them.
     pub fn on_submit(&mut self, ctx: &mut Context<'_>) {
         if self.is_alone() {
             self.order_alone(ctx);
@@ -275,7 +275,7 @@ impl Ordering {
         }
     }
 
-    /// Another member has something to send: the representative lets the token go.
+    /// Lets the held token go on the representative, as another member has something to send.
     pub fn on_hurry(&mut self, ctx: &mut Context<'_>, hurry: &Hurry) {
         if self.member_index(hurry.sender).is_none() {
             ctx.counters.datagrams_foreign_ring += 1;
@@ -289,7 +289,7 @@ impl Ordering {
         }
     }
 
-    /// A time that `next_timer` named has come.
+    /// Acts on a time that `next_timer` named.
     pub fn on_timer(&mut self, ctx: &mut Context<'_>) {
         if self.is_alone() {
             return;
@@ -312,14 +312,14 @@ impl Ordering {
         !self.is_alone() && self.resend.lost(now)
     }
 
-    /// The same, and it may be asked at any time. Who holds an idle ring's token and is that late has
-    /// slept through the end of the hold: the others have given the ring up.
+    /// The same as [`Self::has_lost_token`], callable at any time. A holder of an idle ring's token that is this late
+    /// has slept through the end of the hold: the others have given the ring up.
     pub const fn is_overdue(&self, now: Time) -> bool {
         !self.is_alone() && self.resend.is_overdue(now)
     }
 
-    /// Only the representative has to know, but it goes to all: they wake up while the token is on
-    /// its way, and not one after the other as it comes.
+    /// Sends a hurry to all members. Only the representative has to know, but so the others wake up while the token is
+    /// on its way, and not one after the other as it comes.
     fn send_hurry(&self, ctx: &mut Context<'_>) {
         ctx.counters.hurries += 1;
         let hurry = Hurry {

@@ -1,9 +1,8 @@
-//! How long to wait for a packet before asking for it, where data is slower than tokens (P-47).
+//! The delay before a missing packet is requested, where data is slower than tokens (P-47).
 //!
-//! The token and the data are different datagrams on different sockets, and their ways may take
-//! differently long: each packet that is later than the rules of the protocol allow for would be sent
-//! again. Who gets a packet that it has asked for twice has asked too early, and waits one rotation
-//! longer from then on.
+//! The token and the data are different datagrams on different sockets, and their ways may take differently long: each
+//! packet that is later than the rules of the protocol allow for would be sent again. A member that gets a requested
+//! packet twice has asked too early, and waits one rotation longer from then on.
 
 use alloc::vec::Vec;
 use core::hash::Hasher;
@@ -15,14 +14,13 @@ use rota_core::contract::Seq;
 use rota_core::fingerprint::Fingerprint;
 use rota_core::wire::RequestRange;
 
-/// The most rotations to wait beyond what the protocol says: what has not come by then is lost.
+/// The most rotations to wait beyond what the protocol says: a packet that has not come by then is lost.
 const MOST: usize = 5;
 
 /// Rotations after which one less is tried: the delay may be over.
 const TRIED_FOR: u32 = 256;
 
-/// Rotations for which requests are remembered, at least. Answers come within one, and so does what
-/// was late.
+/// The least number of rotations for which requests are remembered. Answers and late packets come within one.
 const REMEMBERED: u32 = 16;
 
 #[derive(Clone, Debug)]
@@ -30,7 +28,7 @@ pub(super) struct RequestDelay {
     /// `seq` of the tokens received last, the latest first.
     seqs: [Seq; MOST + 2],
     rounds: usize,
-    /// Since when that many rounds are waited for.
+    /// The visits since `rounds` was set last.
     visits: u32,
     asked: [Vec<RequestRange>; 2],
     asked_for: u32,
@@ -47,9 +45,9 @@ impl RequestDelay {
         }
     }
 
-    /// Up to where to ask for what is missing, in the visit of a token with this `seq`. In the
-    /// accelerated protocol never beyond the `seq` of the *last* visit: what is newer may not have been
-    /// sent yet (§III-B2).
+    /// The sequence number up to which missing packets are requested, in the visit of a token with this `seq`. In the
+    /// accelerated protocol it is never beyond the `seq` of the *last* visit: newer packets may not have been sent yet
+    /// (§III-B2).
     pub fn bound(&mut self, protocol: Protocol, seq: Seq) -> Seq {
         self.seqs.rotate_right(1);
         self.seqs[0] = seq;
@@ -75,13 +73,13 @@ impl RequestDelay {
         latest.clear();
     }
 
-    /// These packets are asked for.
+    /// Remembers the packets that are requested.
     pub fn on_request(&mut self, missing: &[RequestRange], most: usize) {
         self.asked[0] = union(&self.asked[0], missing, most);
     }
 
-    /// A packet came that was here already. If it had been asked for, the request was too early: once it
-    /// was late and once an answer. (Or it was doubled on its way; that costs a few rotations.)
+    /// Takes note of a packet that came although it was here. If this member had requested it, the request was too
+    /// early: one copy was late, and one was the answer. (Or the network doubled it; that costs a few rotations.)
     pub fn on_duplicate(&mut self, seq: Seq) {
         let within = |ranges: &Vec<RequestRange>| {
             let after = ranges.partition_point(|range| range.first <= seq);
@@ -171,7 +169,7 @@ mod tests {
         assert_eq!(patience.bound(protocol, 200), 111);
     }
 
-    /// Where it asks up to after one lesson, in so many visits as it takes to try one rotation less.
+    /// The bounds of requests after one lesson, for the visits that it takes to try one rotation less.
     fn bounds_after_a_lesson(protocol: Protocol, seq: Seq) -> Vec<Seq> {
         let mut patience = visited(protocol);
         patience.on_request(&[range(seq, 1)], 9);

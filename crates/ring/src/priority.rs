@@ -1,4 +1,4 @@
-//! Token or data: what to read first (report §III-D, thesis §3.1.4).
+//! The choice of the class to read first, token or data (report §III-D, thesis §3.1.4).
 //!
 //! After a visit data comes first, so that packets on their way are not taken for lost ones. The
 //! token comes first again once the predecessor is known to be in its next visit. Each packet is

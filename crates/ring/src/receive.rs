@@ -1,4 +1,4 @@
-//! Packets that come in (thesis §3.1.3).
+//! The receipt of packets (thesis §3.1.3).
 
 use super::ordering::{Context, Ordering};
 use super::slot::Slot;
@@ -9,8 +9,8 @@ use rota_core::mutants::{self, Mutant};
 use rota_core::wire::Frame;
 
 impl Ordering {
-    /// A packet of this ring came in (thesis §3.1.3). Answers with what a packet of an old ring is
-    /// wrapped in, if it is one and new.
+    /// Takes a packet of this ring (thesis §3.1.3). If it is new and wraps a packet of an old ring, returns the frame
+    /// that wraps it.
     #[inline(always)]
     pub fn on_data(&mut self, ctx: &mut Context<'_>, data: Data) -> Option<Frame> {
         let Some(member) = self.member_index(data.sender) else {
@@ -18,12 +18,12 @@ impl Ordering {
             return None;
         };
         if data.encapsulated && self.recovering.is_none() {
-            // An installed ring has all that was wrapped, and nothing more is.
+            // An installed ring has all wrapped packets, and no more are sent.
             ctx.counters.packets_duplicate += 1;
             return None;
         }
-        // What was numbered before this member's last visit is sent again with the stamp of then, which is newer once the stamps have
-        // gone half way round: it says nothing of the token.
+        // A packet that was numbered before this member's last visit is sent again with its old stamp, which looks
+        // newer once the stamps have gone half way round: it says nothing of the token.
         let is_new = data.seq > self.seq_received || mutants::on(Mutant::M57);
         if is_new && self.priority.on_data(data.sender, data.round) {
             self.resend.on_evidence();

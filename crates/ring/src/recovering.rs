@@ -1,9 +1,9 @@
-//! The first rotations of a new ring: packets of old rings go round until all who come from the same
-//! one have the same (membership A8).
+//! The first rotations of a new ring: packets of old rings go round until all members that come from the same old ring
+//! have the same packets of it (membership A8).
 //!
-//! Packets of old rings travel inside packets of the new ring, ordered and repeated as any other. The
-//! token's `recovering` flag says that somebody still has some to send. When everybody has everything,
-//! *and everybody knows that*, the ring can be installed.
+//! Packets of old rings travel inside packets of the new ring, ordered and repeated as any other. The token's
+//! `recovering` flag says that some member still has packets to send. When all members have every packet, *and all know
+//! that*, the ring can be installed.
 
 use alloc::collections::VecDeque;
 
@@ -13,8 +13,8 @@ use rota_core::mutants::{self, Mutant};
 use rota_core::pack::OutFrame;
 use rota_core::wire::Frame;
 
-/// Visits in a row in which somebody has something to send, and nothing is sent: nobody has (Spread gives
-/// up after as many).
+/// Visits in a row with the flag set and nothing sent, after which no member has anything to send (Spread gives up
+/// after as many).
 const STUCK_VISITS: u32 = 500;
 
 /// Progress of a ring that is not installed yet.
@@ -26,7 +26,7 @@ pub(super) struct Recovering {
     flag_is_mine: bool,
     /// Visits in a row in which the token came without the flag.
     clear_visits: u32,
-    /// Everything numbered up to here belongs to the recovery; known from the second clear visit on.
+    /// The sequence number up to which packets belong to the recovery; known from the second clear visit on.
     install_seq: Seq,
     /// `aru` of the token received in the last visit.
     aru_before: Seq,
@@ -50,21 +50,20 @@ impl Recovering {
         self.queue.len()
     }
 
-    /// The next wrapped packet. They travel as agreed: nothing is delivered early from them.
+    /// The next wrapped packet. Wrapped packets travel as agreed, so that nothing in them is delivered early.
     pub fn take(&mut self) -> Option<OutFrame> {
         let service = Service::Agreed;
         let (_, frame) = self.queue.pop_front()?;
         Some(OutFrame { service, frame })
     }
 
-    /// Another member has sent this packet of the old ring.
+    /// Drops a packet of the old ring from the queue, as another member has sent it.
     pub fn sent_by_another(&mut self, seq: Seq) {
         self.queue.retain(|(queued, _)| *queued != seq);
     }
 
-    /// Steps 2 to 6 of A8. `token` is as received but for what this visit has numbered: its `seq`
-    /// is already the new one, `aru_received` is what it came with, and `local_aru` what this member
-    /// has.
+    /// Steps 2 to 6 of A8. The `seq` and the aru of `token` are already those of this visit; `aru_received` is the aru
+    /// that it came with, and `local_aru` the aru of this member.
     pub fn on_token(&mut self, token: &mut Token, aru_received: Seq, local_aru: Seq) {
         let came_clear = !token.recovering;
         if came_clear && !self.queue.is_empty() {
@@ -103,17 +102,17 @@ impl Recovering {
         self.seq_before = token.seq;
     }
 
-    /// The flag is set and nobody acts on it: it came with a broken token.
+    /// Whether the flag is set and no member acts on it: it came with a broken token.
     pub const fn is_stuck(&self) -> bool {
         self.idle_visits >= STUCK_VISITS
     }
 
-    /// This member has everything and says so: from now on others may rely on it.
+    /// Whether this member has every packet and has said so: from then on others may rely on it.
     pub const fn acknowledged(&self) -> bool {
         self.acknowledged
     }
 
-    /// Everybody is known to have acknowledged: the ring may be installed.
+    /// Whether all members are known to have acknowledged: the ring may be installed.
     pub const fn is_complete(&self) -> bool {
         self.complete
     }

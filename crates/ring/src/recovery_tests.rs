@@ -58,7 +58,7 @@ mod recovering {
         Recovering::new(queue)
     }
 
-    /// A visit in which everybody has everything; answers with the flag as it is passed on.
+    /// A visit in which all members have every packet; returns the flag as it is passed on.
     fn visit(member: &mut Recovering, seq: Seq, flag: bool) -> bool {
         let mut token = token(seq, flag);
         member.on_token(&mut token, seq, seq);
@@ -93,7 +93,7 @@ mod recovering {
         assert!(visit(&mut member, 0, false), "set");
         assert!(member.take().is_some() && member.take().is_some());
         assert!(!visit(&mut member, 2, true), "cleared");
-        // Somebody else sets it now: that is not this member's to clear.
+        // Another member sets it now: this one must not clear it.
         assert!(visit(&mut member, 2, true));
     }
 
@@ -151,8 +151,8 @@ mod recovering {
         assert!(member.acknowledged() && member.is_complete());
     }
 
-    /// One low aru may have been raised again by who had lowered it only to what it has now; of two in a
-    /// row everybody has had the chance to lower one.
+    /// A low aru may have been raised again by the member that had lowered it, only to what that member has now; of two
+    /// arus in a row every member has had the chance to lower one.
     #[test]
     fn the_aru_has_to_be_there_twice() {
         let mut member = queue(&[]);
@@ -211,7 +211,7 @@ mod rules {
             self
         }
 
-        /// It is not.
+        /// Member `member` has sent a packet, and it is not here.
         fn lacks(mut self, member: u16) -> Self {
             self.counters[usize::from(member)] += 1;
             self
@@ -230,12 +230,12 @@ mod rules {
             self.delivery.on_packet(&mut self.buffer, seq, service);
         }
 
-        /// What is due in the regular configuration, below this safe line.
+        /// The packets that are due in the regular configuration, with this safe line.
         fn regular(&mut self, line: Seq) -> Vec<Seq> {
             self.due(line)
         }
 
-        /// What is due in the transitional configuration.
+        /// The packets that are due in the transitional configuration.
         fn transitional(&mut self, high: Seq, obliged: u128) -> Vec<Seq> {
             self.delivery.end(high, obliged);
             self.due(0)
@@ -371,7 +371,7 @@ mod rules {
         assert_eq!(all, [1, 2, 3, 4]);
     }
 
-    /// Its parts count as what they are: a further part without its first is behind a hole.
+    /// Parts of a message count as what they are: a further part without its first is behind a gap.
     #[test]
     fn parts_of_a_cut_fifo_message_follow_their_chain() {
         let mut ring = Ended::new();

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use rota_core::wire::{RequestRange, push_merged};
 
-/// The union of two sorted lists, cut at `most` ranges: the lowest requests stay, since they are what
-/// keeps everybody from delivering.
+/// The union of two sorted lists, cut at `most` ranges: the lowest requests stay, since their packets keep all members
+/// from delivering.
 pub(super) fn union(
     left: &[RequestRange],
     right: &[RequestRange],

@@ -1,4 +1,4 @@
-//! Repeating the last token until something shows that it arrived (membership A10).
+//! The repetition of the last token until something shows that it arrived (membership A10).
 
 use core::hash::Hasher;
 
@@ -33,9 +33,9 @@ impl Resend {
         }
     }
 
-    /// A new token came: the one before arrived. The next may take as long as four rotations like the
-    /// longest lately (A4), whatever is configured. Answers how long this one took, unless it may have
-    /// been held.
+    /// Takes note of a new token: the one before has arrived. The next may take four times the longest rotation lately
+    /// (A4), even if the configured time-out is shorter. Returns the time, in nanoseconds, that this one was away,
+    /// unless it may have been held.
     pub fn on_token(&mut self, now: Time, idle: bool) -> Option<u64> {
         self.last = None;
         let before = self.visited_at.replace(now).filter(|_| !idle);
@@ -51,14 +51,14 @@ impl Resend {
         self.lost_at = now.after(self.timers.token_loss.max(4 * self.rotation));
     }
 
-    /// A token was sent on.
+    /// Takes note of a token that was passed on.
     pub fn on_sent(&mut self, now: Time, token: Token) {
         self.visited_at = Some(now);
         self.resend_at = now.after(self.interval(token.idle));
         self.last = Some(token);
     }
 
-    /// Somebody acted on the last token.
+    /// Ends the repetition, as some member has acted on the last token.
     pub fn on_evidence(&mut self) {
         self.last = None;
     }
@@ -77,7 +77,7 @@ impl Resend {
         Some(token)
     }
 
-    /// Whether the ring has to count as broken; asked again only after another loss time.
+    /// Whether the ring has to count as broken. After a yes, the next one comes only after another token-loss time.
     pub fn lost(&mut self, now: Time) -> bool {
         let lost = now >= self.lost_at;
         if lost {
@@ -136,7 +136,8 @@ mod tests {
         Timers::derive(Timing::Default, 3)
     }
 
-    /// Visits that each come so long after the one before, and until when the token then counts as not lost.
+    /// The time for which the token does not count as lost, after `visits` visits that are `rotation` nanoseconds
+    /// apart.
     fn loss_time(resend: &mut Resend, now: &mut Time, visits: u32, rotation: u64) -> u64 {
         for _ in 0..visits {
             *now = now.after(rotation);

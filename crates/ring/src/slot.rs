@@ -1,10 +1,9 @@
-//! What is kept of a packet.
+//! The entry of a packet in a member's buffer.
 
 use rota_core::contract::Service;
 use rota_core::wire::Frame;
 
-/// A packet that is kept. It has to fit a cache line: a busy ring goes through all of them in every
-/// rotation.
+/// A packet in the buffer. The entry has to fit a cache line: a busy ring goes through all entries in every rotation.
 #[derive(Clone, Hash, Debug)]
 pub struct Slot {
     pub frame: Frame,
@@ -12,7 +11,7 @@ pub struct Slot {
     pub member: u16,
     pub round: u16,
     pub service: Service,
-    /// It carries a packet of an old ring, and nothing for the application.
+    /// The frame wraps a packet of an old ring, and has nothing for the application.
     pub encapsulated: bool,
     /// Delivered ahead of its turn.
     pub delivered: bool,

@@ -1,4 +1,4 @@
-//! What a member does with the token, one step a function (report §III-B, thesis §3.1.2).
+//! The visit of the token at a member, one function for each step (report §III-B, thesis §3.1.2).
 //!
 //! 1. [`accept`](Ordering::accept) it, or count why not;
 //! 2. [`answer_requests`](Ordering::answer_requests): packets sent again all leave before the token;
@@ -6,7 +6,7 @@
 //!    their numbers, and part them into those before and those after the token;
 //! 4. [`update_token`](Ordering::update_token): `seq`, `aru`, `fcc`, `rtr`;
 //! 5. [`send`](Ordering::send): first part, token, second part;
-//! 6. [`settle`](Ordering::settle): what became safe, what can be forgotten.
+//! 6. [`settle`](Ordering::settle): forget the packets that all have and this member has delivered.
 
 use alloc::vec::Vec;
 
@@ -25,14 +25,14 @@ use rota_core::pack::OutFrame;
 use rota_core::wire::RequestRange;
 use rota_core::wire::push_merged;
 
-/// What one visit of the token produces.
+/// The state and the results of one visit of the token.
 #[derive(Debug)]
 struct Visit {
     /// The token, being updated.
     token: Token,
     /// Its `seq` as received.
     seq_received: Seq,
-    /// What this member had up to, before it numbered packets of its own.
+    /// The aru that this member reported before it numbered packets of its own.
     local_aru: Seq,
     resent: u32,
     fresh: u32,
@@ -56,7 +56,7 @@ impl Visit {
 }
 
 impl Ordering {
-    /// A token of this ring came in.
+    /// Takes a token of this ring: holds it, or begins its visit.
     pub fn on_token(&mut self, ctx: &mut Context<'_>, token: Token) {
         if !self.accept(ctx, &token) {
             return;
@@ -72,12 +72,12 @@ impl Ordering {
         }
     }
 
-    /// Whether this member has the packet behind the token's aru, and whether it is its own.
+    /// The state of the packet behind the token's aru at this member.
     fn next_behind(&self, aru: Seq) -> Next {
         match self.buffer.get(aru.saturating_add(1)) {
             Some(slot) if slot.member == self.my_index => Next::HasOwn,
             Some(_) => Next::Has,
-            // It may have been forgotten here.
+            // The packet may have been forgotten here.
             None if self.buffer.aru() > aru => Next::Has,
             None => Next::Lacks,
         }
@@ -137,13 +137,13 @@ impl Ordering {
             && token.aru >= self.safe_line
             && token.seq >= self.seq_received
             && token.seq <= far
-            // When the first member installs a ring, nobody has anything of an old one to send.
+            // When the first member installs a ring, no member has packets of an old one to send.
             && (self.recovering.is_some() || !token.recovering)
             && token.token_seq < u64::MAX / 2
     }
 
-    /// Sends again what is requested and here (§III-B1); the rest stays requested. Requests for what
-    /// everybody is known to have are stale.
+    /// Sends the requested packets again that are here (§III-B1); the others stay requested. Requests for packets that
+    /// all members are known to have are stale.
     fn answer_requests(&mut self, ctx: &mut Context<'_>, visit: &mut Visit) {
         let (mut open, mut left) = (Vec::new(), Vec::new());
         let most = self.config.request_ranges();
@@ -161,13 +161,12 @@ impl Ordering {
                         push_merged(&mut open, one, most);
                     }
                     Some(slot) if u64::from(visit.resent) < limit => {
-                        // The round stays as it was: a repeated packet says nothing about who has
-                        // the token.
+                        // The round stays as it was: a repeated packet says nothing about the holder of the token.
                         let data = self.packet(seq, slot, slot.round);
                         data.append_to(&mut visit.before, 1, self.config.seal_bytes);
                         visit.resent += 1;
                         ctx.counters.peer(data.sender).resent += 1;
-                        // Others who have it may be heard where this member is not.
+                        // Others that have the packet may be heard where this member is not.
                         if self.deaf.is_asked_in_vain(seq) {
                             self.deaf.on_unheard(ctx.now, self.config.timers.token_loss);
                             push_merged(&mut open, one, most);
@@ -184,8 +183,8 @@ impl Ordering {
         ctx.counters.retransmissions += u64::from(visit.resent);
     }
 
-    /// Whether a request for a packet of this member's own is for others to answer: one of them does not hear this member. The first that is missing
-    /// this one sends as well.
+    /// Whether others have to answer a request for a packet of this member's own, as one of them does not hear this
+    /// member. This member still sends the first missing packet itself.
     fn leaves_to_others(&self, now: Time, (seq, member): (Seq, u16), visit: &Visit) -> bool {
         let is_first = seq == visit.token.aru + 1;
         let has_others = self.members.len() > 2;
@@ -300,7 +299,7 @@ impl Ordering {
         self.idle.on_pass(token, visit.fresh + visit.resent > 0);
     }
 
-    /// Asks for what is missing and should have come by now.
+    /// Requests the packets that are missing and should have come by now.
     fn request_missing(&mut self, ctx: &mut Context<'_>, visit: &mut Visit) {
         let protocol = if mutants::on(Mutant::M07) {
             Protocol::Original
@@ -342,8 +341,8 @@ impl Ordering {
             .extend(after.finish().into_iter().map(multicast));
     }
 
-    /// Everybody had the chance to lower the aru between the last visit and this one, so everybody
-    /// has everything up to the lower of the two (§III-B4).
+    /// Every member had the chance to lower the aru between the last visit and this one, so all members have every
+    /// packet up to the lower of the two (§III-B4).
     fn record_aru(&mut self, aru_sent: Seq) {
         if mutants::on(Mutant::M02) {
             self.safe_line = self.safe_line.max(aru_sent);

@@ -1,4 +1,4 @@
-//! Who gets to send when all want to, and more than the global window admits.
+//! The shares of the members when all together want to send more than the global window admits.
 
 mod lockstep;
 

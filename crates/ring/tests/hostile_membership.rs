@@ -1,6 +1,6 @@
 //! Membership among liars: forged and garbled joins, commit tokens, presences and wrapped packets, at a
-//! ring in service and at one that is being formed. Nobody panics, hangs or grows without bound, what is
-//! said in answer is bounded, and when the lies end all come together again.
+//! ring in service and at one that is being formed. No process panics, hangs or grows without bound, the answers are
+//! bounded, and when the lies end all processes come together again.
 
 mod attacked;
 

@@ -1,4 +1,4 @@
-//! What must still happen before an idle ring comes to rest.
+//! The last steps before an idle ring comes to rest.
 
 mod lockstep;
 

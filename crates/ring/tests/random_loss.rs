@@ -1,5 +1,5 @@
-//! Rings under random loss, in memory and in lock step: every seed is one random world. It is about
-//! the order on one ring: members find each other first, and a world ends where a fault breaks its ring.
+//! Rings under random loss, in memory and in lock step: every seed is one random world. The tests are about the order
+//! on one ring: members find each other first, and a world ends where a fault breaks its ring.
 //!
 //! `ROTA_SEEDS=0..5000 cargo test --release -p rota-ring --test random_loss` runs a campaign.
 

@@ -1,5 +1,4 @@
-//! Runs the scripts in `testdata/ring`. `ROTA_BLESS=1` writes what they print into them; the diff
-//! is then what to review.
+//! Runs the scripts in `testdata/ring`. `ROTA_BLESS=1` writes their output into them, for a review of the diff.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! The wire format, byte by byte: how large packets get, and every reason to refuse one.
+//! The wire format, byte by byte: the largest packets, and every reason to refuse one.
 
 use std::collections::BTreeSet;
 

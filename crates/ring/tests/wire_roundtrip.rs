@@ -1,4 +1,4 @@
-//! The wire format: what is written is read, and nothing that is read makes it panic.
+//! The wire format: the reader reads all that the writer writes, and no bytes make it panic.
 
 #[path = "../../core/tests/property/mod.rs"]
 mod property;

@@ -1,4 +1,4 @@
-//! From packets in their order to the application's messages: what was delivered, and what comes next.
+//! Deliveries: the way from packets in their order to the application's messages, each of which is delivered once.
 
 use bytes::Bytes;
 
@@ -9,21 +9,21 @@ use rota_core::mutants::{self, Mutant};
 use rota_core::pack::{Inbox, MOST_MESSAGE_BYTES, Unpacked};
 use rota_core::wire::Frame;
 
-/// What a process has delivered.
+/// The deliveries of a process so far.
 #[derive(Clone, Debug)]
 pub(super) struct DeliveryState {
     inbox: Inbox,
-    /// What the members of its view have delivered, or know as delivered: the same at all of them.
+    /// The messages that the members of its view have delivered, or know as delivered: the same at all of them.
     pub watermarks: Watermarks,
-    /// What this process has delivered in an order that has ended, where the one that it is in now knows less. Nobody
-    /// is told of it: the others deliver those messages yet.
+    /// The messages that this process has delivered in an order that has ended, beyond those that its present order
+    /// knows. No member is told of them: the others still deliver those messages.
     delivered_before: Watermarks,
     /// The position that the next packet with messages gets.
     pub position: Seq,
     pub counters: Counters,
 }
 
-/// What it counts.
+/// The counters of deliveries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     /// Messages that had been delivered before.
@@ -33,7 +33,7 @@ pub(super) struct Counters {
 }
 
 impl DeliveryState {
-    /// Of a process that has delivered nothing.
+    /// The state of a process that has delivered nothing.
     pub fn new() -> Self {
         Self {
             inbox: Inbox::new(MOST_MESSAGE_BYTES),
@@ -44,15 +44,15 @@ impl DeliveryState {
         }
     }
 
-    /// A view ends: nobody will get the rest of the messages of which there are parts.
+    /// Forgets the parts of messages, as a view ends: no process will get the rest of them.
     pub fn forget_parts(&mut self) {
         if !mutants::on(Mutant::V05) {
             self.inbox = Inbox::new(MOST_MESSAGE_BYTES);
         }
     }
 
-    /// It comes to an order of which it has not seen all, whose members agree on these watermarks: what it has delivered
-    /// itself beyond them it delivers no second time.
+    /// Joins an order whose members agree on these watermarks: messages beyond them that this process has delivered
+    /// itself it delivers no second time.
     pub fn joins(&mut self, watermarks: &Watermarks) {
         for (process, counter) in self.watermarks.iter() {
             if counter > watermarks.of(process) {
@@ -62,13 +62,13 @@ impl DeliveryState {
         self.watermarks = watermarks.clone();
     }
 
-    /// Forgets what concerns earlier lives of these.
+    /// Forgets the watermarks of earlier lives of these members.
     pub fn retain_lives(&mut self, members: &[Process]) {
         self.watermarks.retain_lives(members);
         self.delivered_before.retain_lives(members);
     }
 
-    /// The next packet in the order: hands its messages out.
+    /// Delivers the next packet in the order: hands its messages out.
     pub fn deliver(&mut self, sender: Process, packet: Packet, out: &mut impl Extend<Delivery>) {
         let Load::Messages(service) = packet.load else {
             return;
@@ -171,7 +171,7 @@ mod tests {
         }
     }
 
-    /// Which messages of process 4 an account hands out, with their positions, of a packet with this one.
+    /// The messages of process 4 that an account hands out of a packet with message `counter`, with their positions.
     fn deliver(account: &mut DeliveryState, counter: u64) -> Vec<(u64, Seq)> {
         let mut bytes = Vec::new();
         start_frame(&mut bytes, counter);
@@ -199,7 +199,8 @@ mod tests {
         for counter in 1..=3 {
             assert_eq!(deliver(&mut left, counter), [(counter, counter)]);
         }
-        // All have ended who had that order. The new one has nothing of process 4, which has delivered 1 and sends 2 again.
+        // All other processes with that order have ended. The new order knows of process 4 only that it has delivered
+        // 1; it sends 2 again.
         let mut agreed = Watermarks::default();
         agreed.raise(process(4), 1);
         let mut fresh = DeliveryState::new();

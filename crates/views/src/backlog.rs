@@ -1,4 +1,4 @@
-//! What this process has to send, and keeps until it is delivered: a view may end first.
+//! The messages that this process has to send, and keeps until they are delivered: a view may end first.
 
 use alloc::collections::VecDeque;
 
@@ -13,13 +13,13 @@ use rota_core::wire::Frame;
 #[derive(Debug)]
 pub struct Backlog {
     outbox: Outbox,
-    /// What was taken and is not delivered, oldest first.
+    /// The frames that were taken and are not delivered, oldest first.
     taken: VecDeque<OutFrame>,
 }
 
 impl Backlog {
-    /// For frames of up to `frame_bytes`, messages of up to `message_bytes`, and up to `backlog_bytes`
-    /// of what has not been taken.
+    /// An empty backlog, for frames of up to `frame_bytes`, messages of up to `message_bytes`, and up to
+    /// `backlog_bytes` of frames that have not been taken.
     pub fn new(frame_bytes: usize, message_bytes: usize, backlog_bytes: usize) -> Self {
         Self {
             outbox: Outbox::new(frame_bytes, message_bytes, backlog_bytes),
@@ -35,12 +35,12 @@ impl Backlog {
         self.outbox.push(service, payload)
     }
 
-    /// How many frames wait to be sent.
+    /// The number of frames that wait to be sent.
     pub fn len(&self) -> usize {
         self.outbox.len()
     }
 
-    /// Whether none waits.
+    /// Whether no frame waits.
     pub fn is_empty(&self) -> bool {
         self.outbox.is_empty()
     }
@@ -57,23 +57,23 @@ impl Backlog {
         Some(out)
     }
 
-    /// All messages up to this counter are delivered.
+    /// Forgets frames, as all messages up to this counter are delivered.
     pub fn delivered(&mut self, counter: u64) {
         let done = |out: &mut OutFrame| last_of(&out.frame) <= counter;
         while self.taken.pop_front_if(done).is_some() {}
     }
 
-    /// A packet was delivered. What is left of a large message in it would go on in the next view, of which
-    /// joiners have no beginning: only a broken version forgets a frame for that.
+    /// Notes that a packet was delivered. If its frame were forgotten, the rest of a large message in it would go on in
+    /// the next view, whose joiners have no beginning of it: only a broken version forgets the frame.
     pub(super) fn packet_delivered(&mut self) {
         if mutants::on(Mutant::V05) {
             self.taken.pop_front();
         }
     }
 
-    /// A view begins: what was taken in the one before, and is not delivered, is sent again. All
-    /// messages up to `delivered` are. A large message of which only parts have been is sent again
-    /// from its beginning.
+    /// Prepares for a view that begins: messages that were taken in the view before, and are not delivered, are sent
+    /// again. All messages up to `delivered` are delivered. A large message of which only parts were delivered is sent
+    /// again from its beginning.
     pub fn rewind(&mut self, delivered: u64) {
         self.delivered(delivered);
         if mutants::on(Mutant::V08) {

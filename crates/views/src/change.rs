@@ -1,4 +1,4 @@
-//! From a primary configuration to a view: the steps of the exchange, as the members take them.
+//! The way from a primary configuration to a view: the steps of the exchange, as the members take them.
 
 use bytes::Bytes;
 
@@ -11,7 +11,8 @@ use super::quorum::remembers_enough;
 use rota_core::contract::{Delivery, Engine, Service, Time};
 use rota_core::mutants::{self, Mutant};
 
-/// Views of which it is unknown whether anybody installed them: with more, this process lets none begin.
+/// The most tentative views, of which it is unknown whether any member installed them: with as many, this process lets
+/// no view begin.
 const MOST_TENTATIVE: usize = 32;
 
 impl<P: DataPath, E: Engine> ViewEngine<P, E> {
@@ -22,8 +23,8 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         self.end();
     }
 
-    /// Tells what this process knows. Its application has first to take what came of earlier changes: what a
-    /// process keeps for it is bounded so.
+    /// Tells the knowledge of this process. The application has to take the deliveries of earlier changes first: so the
+    /// deliveries that are kept for it are bounded.
     fn tell(&mut self) {
         let Phase::Changing(exchange) = &mut self.phase else {
             return;
@@ -36,7 +37,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         }
     }
 
-    /// Whether what this process knows is told as soon as the application has taken everything.
+    /// Whether this process has to tell its knowledge now, as its application has taken all deliveries.
     pub(super) fn is_telling_due(&self) -> bool {
         let Phase::Changing(exchange) = &self.phase else {
             return false;
@@ -45,7 +46,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         due && self.deliveries.is_empty()
     }
 
-    /// When all have told, sends what others lack.
+    /// Sends the packets that others lack, once all members have told.
     fn send_all(&mut self) {
         let Phase::Changing(exchange) = &mut self.phase else {
             return;
@@ -75,7 +76,8 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         }
     }
 
-    /// When all have sent what others lack, the view begins; or may have begun elsewhere.
+    /// Ends the exchange, once all members have sent the packets that others lack: the view begins, or may have begun
+    /// elsewhere.
     fn end(&mut self) {
         let Phase::Changing(exchange) = &mut self.phase else {
             return;
@@ -123,8 +125,8 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         self.phase = Phase::Operating(view);
     }
 
-    /// Submits what the exchange has to say; whether there was anything. What finds no room is tried again
-    /// with the next input: room comes of tokens.
+    /// Submits the words of the exchange; returns whether there were any. A word that finds no room is tried again with
+    /// the next input: tokens make room.
     pub(super) fn submit_words(&mut self) -> bool {
         let mut any = false;
         let Phase::Changing(exchange) = &mut self.phase else {
@@ -140,7 +142,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         any
     }
 
-    /// When the application has to be told that it is in no view, if nothing comes before.
+    /// The time at which the application has to be told that it is in no view, if nothing comes before.
     pub(super) fn excluded_at(&self) -> Option<Time> {
         let Phase::Changing(exchange) = &self.phase else {
             return None;
@@ -164,7 +166,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         };
         exchange.told_excluded = true;
         self.counters.excluded += 1;
-        // Of several in a row only the last says anything.
+        // Of several exclusions in a row only the last says anything.
         let is_excluded = |delivery: &mut Delivery| matches!(delivery, Delivery::Excluded(_));
         self.deliveries.pop_back_if(is_excluded);
         self.deliveries.push_back(Delivery::Excluded(exchange.ring));

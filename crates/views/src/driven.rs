@@ -15,7 +15,7 @@ use rota_core::contract::{
 use rota_core::invariants;
 use rota_core::wire::is_for_data_path;
 
-/// The ring's traffic. The data path's has 0.
+/// The channel of the ring's traffic. The data path has channel 0.
 const RING_CHANNEL: Channel = Channel(1);
 
 /// Nanoseconds after which datagrams of the token's class are read first, whatever the data path says:
@@ -122,7 +122,7 @@ impl<P: DataPath, E: Engine> Engine for ViewEngine<P, E> {
                 bytes,
                 segment,
             } => {
-                // Data that is read when tokens were wanted says that there is none.
+                // Data that is read when tokens were wanted shows that there are no tokens.
                 if class == Class::Token || self.is_token_due() {
                     self.tokens_read = now;
                 }

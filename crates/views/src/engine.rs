@@ -20,8 +20,8 @@ use rota_ring::{RING_SEQ_LOG, RingEngine};
 /// Nanoseconds after which a configuration counts as not primary, where members have to vote first.
 const VOTE_AT_MOST: u64 = 200_000_000;
 
-/// Uniform total order over primary configurations: a data path `P`, beside an idle ring `E` that says
-/// who is there. See the module page of [`super`].
+/// Uniform total order over primary configurations: a data path `P`, beside an idle ring `E` that finds the members.
+/// See the module page of [`super`].
 #[derive(Debug)]
 pub struct ViewEngine<P, E = RingEngine> {
     pub(super) ring: Primary<E>,
@@ -31,29 +31,29 @@ pub struct ViewEngine<P, E = RingEngine> {
     pub(super) now: Time,
     pub(super) phase: Phase,
     pub(super) memory: ViewHistory,
-    /// What the application is to get before anything that the data path has.
+    /// The deliveries that the application gets before those of the data path.
     pub(super) deliveries: VecDeque<Delivery>,
-    /// The packet that the data path delivered last, and in which view; `None` if what is delivered now comes of
-    /// a change of views.
+    /// The packet that the data path delivered last, and its view; `None` if the present deliveries come of a change of
+    /// views.
     pub(super) delivering: Option<(RingId, PacketId)>,
     pub(super) counters: Counters,
-    /// When datagrams of [`Class::Token`] were read last, or there were none.
+    /// The time at which datagrams of [`Class::Token`] were read last, or there were none.
     pub(super) tokens_read: Time,
     pub(super) appetite: Appetite,
     pub(super) standstill: Standstill,
     pub(super) rule: RuleOf,
 }
 
-/// What has to be known of the rule by which configurations are primary.
+/// The facts of the rule by which configurations are primary.
 #[derive(Clone, Debug)]
 pub(super) struct RuleOf {
-    /// The nodes that a majority is counted among, if it is.
+    /// The nodes among which a majority is counted, under the static majority.
     pub configured: Option<Vec<NodeId>>,
-    /// How long it takes to say that a configuration is primary, in nanoseconds.
+    /// The time until a configuration without a word on it counts as not primary, in nanoseconds.
     pub patience: u64,
 }
 
-/// What a process does with regard to views.
+/// The state of a process with regard to views.
 #[derive(Debug)]
 pub(super) enum Phase {
     /// No configuration yet, or between two of them.
@@ -62,11 +62,11 @@ pub(super) enum Phase {
     Changing(Box<Exchange>),
     /// In a view.
     Operating(View),
-    /// It has left.
+    /// The process has left.
     Left,
 }
 
-/// What the engine counts.
+/// The counters of the engine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     pub exchanges: u64,
@@ -121,12 +121,12 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         &self.path
     }
 
-    /// The data path, for what the contract does not cover.
+    /// The data path, for calls that the contract does not cover.
     pub const fn path_mut(&mut self) -> &mut P {
         &mut self.path
     }
 
-    /// The ring beside it, and what says which configurations are primary.
+    /// The ring beside the data path, in the layer that says which configurations are primary.
     pub const fn ring(&self) -> &Primary<E> {
         &self.ring
     }
@@ -139,7 +139,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         }
     }
 
-    /// The configuration whose members are telling each other what they hold, if that is going on.
+    /// The configuration in which an exchange is going on, if there is one.
     pub const fn changing(&self) -> Option<RingId> {
         match &self.phase {
             Phase::Changing(exchange) if exchange.primary && exchange.regular => {
@@ -149,8 +149,8 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         }
     }
 
-    /// The configuration whose members this process has told all that they lack, with how many they are, until the
-    /// view begins or that ends. All of it has left, or leaves with the next outputs. For simulations.
+    /// The configuration whose members this process has told all that they lack, with their number, until the view
+    /// begins or the configuration ends. All words have left, or leave with the next outputs. For simulations.
     pub fn said(&self) -> Option<(RingId, usize)> {
         match &self.phase {
             Phase::Changing(exchange) if exchange.has_said() && self.ring.status().waiting == 0 => {
@@ -165,8 +165,8 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         self.memory.installed.is_some()
     }
 
-    /// Which packet the message that was delivered last came in, and of which view; `None` if it came of a change
-    /// of views. For simulations.
+    /// The packet that brought the message delivered last, and its view; `None` if the message came of a change of
+    /// views. For simulations.
     pub const fn delivering(&self) -> Option<(RingId, PacketId)> {
         self.delivering
     }
@@ -210,9 +210,9 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         self.memory.account.position
     }
 
-    /// Messages that others may count as delivered here though the application has not got them: it has not
-    /// taken them yet, or it is not known whether they have to be delivered. Should this process die now, or
-    /// be excluded, perhaps nobody ever delivers them. For models and simulations.
+    /// Messages that others may count as delivered here though the application has not got them: it has not taken them
+    /// yet, or it is not known whether they have to be delivered. If this process dies now, or is excluded, perhaps no
+    /// process ever delivers them. For models and simulations.
     pub fn undelivered(&self) -> impl Iterator<Item = (Process, RangeInclusive<u64>)> {
         let staged = self
             .deliveries
@@ -229,8 +229,8 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         staged.chain(tentative.map(|(process, counter)| (process, known.of(process) + 1..=counter)))
     }
 
-    /// How often it had to keep the outcome of an exchange without knowing whether anybody installed the view. For
-    /// simulations.
+    /// The number of times that this process had to keep the outcome of an exchange without knowing whether any member
+    /// installed the view. For simulations.
     pub const fn outcomes_kept(&self) -> u64 {
         self.counters.tentative
     }
@@ -246,7 +246,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         self.path.start(start.me, start.seed);
     }
 
-    /// Takes what the ring delivers, and does what follows from it.
+    /// Takes the deliveries of the ring, and all steps that follow from them.
     pub(super) fn pump(&mut self) {
         if matches!(self.phase, Phase::Left) {
             return;
@@ -290,7 +290,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         }
     }
 
-    /// The configuration of a view ends.
+    /// Freezes the data path, as the configuration of a view ends.
     fn freeze(&mut self) {
         if !matches!(self.phase, Phase::Operating(_)) {
             return;
@@ -319,7 +319,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         self.advance();
     }
 
-    /// The next packet's messages.
+    /// Delivers the messages of the next packet; returns whether there was a packet.
     pub(super) fn take_packet(&mut self) -> bool {
         let Phase::Operating(view) = &self.phase else {
             return false;

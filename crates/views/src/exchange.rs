@@ -1,4 +1,5 @@
-//! How far members of a configuration are with telling each other what they hold.
+//! The exchange of a configuration: its members tell each other which packets they hold, and send those that others
+//! lack.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
@@ -12,8 +13,8 @@ use super::path::{Packet, PacketId};
 use rota_core::contract::{NodeId, Process, RingId, Time};
 use rota_core::mutants::{self, Mutant};
 
-/// The longest word that is taken in parts, in bytes. What a member knows is the names of the packets of all
-/// windows, with their places: about as much as the windows themselves, if packets are tiny. Read, a name takes
+/// The longest word that is taken in parts, in bytes. The knowledge of a member is the names of the packets of all
+/// windows, with their places: about as much as the windows themselves, if packets are tiny. A name that was read takes
 /// up to twenty times its bytes.
 const MOST_IN_PARTS: usize = 64 << 20;
 
@@ -22,37 +23,37 @@ const MOST_IN_PARTS: usize = 64 << 20;
 pub(super) struct Exchange {
     pub ring: RingId,
     pub members: Vec<Process>,
-    /// Which of them this process is.
+    /// The index of this process among the members.
     me: usize,
-    /// When the configuration began.
+    /// The time at which the configuration began.
     pub since: Time,
-    /// No transitional configuration has followed yet.
+    /// Whether no transitional configuration has followed yet.
     pub regular: bool,
-    /// The ring has said that it is primary.
+    /// Whether the ring has said that the configuration is primary.
     pub primary: bool,
-    /// The application was told that it is in no view.
+    /// Whether the application was told that it is in no view.
     pub told_excluded: bool,
     pub step: Step,
     unsent: VecDeque<Vec<u8>>,
     told: Vec<Option<Recover>>,
-    /// What has come of words in parts, by sender.
+    /// The parts that have come of longer words, by sender.
     parts: Vec<Vec<u8>>,
     payloads: BTreeMap<PacketId, Packet>,
     ended: Vec<bool>,
 }
 
-/// How far an exchange is, as far as this process is concerned.
+/// The progress of this process in an exchange.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Step {
-    /// It has not told what it knows.
+    /// The process has not told its knowledge.
     Silent,
-    /// It has, and waits until all have.
+    /// The process has told, and waits until all members have.
     Told,
-    /// All have told. So few remember what was before that no view begins here.
+    /// All have told. Too few remember the views before, so no view begins here.
     Forgotten,
-    /// All have told, and it waits until all have sent what others lack.
+    /// All have told, and the process waits until all have sent the packets that others lack.
     Sending(Outcome),
-    /// Over.
+    /// The exchange is over.
     Done,
 }
 
@@ -76,7 +77,7 @@ impl Exchange {
         }
     }
 
-    /// What this process knows.
+    /// Tells the knowledge of this process.
     pub fn tell(&mut self, recover: Recover) {
         self.step = Step::Told;
         self.send(&Word::Recover(recover));
@@ -86,25 +87,25 @@ impl Exchange {
         self.unsent.extend(word.encode_in_parts(self.ring));
     }
 
-    /// What is to be submitted next.
+    /// The word to be submitted next.
     pub fn unsent(&self) -> Option<&[u8]> {
         let unsent = self.unsent.front().filter(|_| self.regular);
         unsent.map(Vec::as_slice)
     }
 
-    /// That was submitted.
+    /// Notes that the next word was submitted.
     pub fn sent(&mut self) {
         self.unsent.pop_front();
     }
 
-    /// A message was delivered; whether it is one.
+    /// Takes a message that was delivered; returns whether it is a sound word of an exchange.
     pub fn on_message(&mut self, from: Process, payload: &Bytes) -> bool {
         let from = self.members.iter().position(|member| *member == from);
         let (Some(from), Some((ring, word))) = (from, Word::decode(payload)) else {
             return false;
         };
         if ring != self.ring {
-            // It got its place only after the configuration it was for.
+            // The word got its place only after the configuration it was for.
             return true;
         }
         self.on_word(from, word)
@@ -126,7 +127,8 @@ impl Exchange {
         true
     }
 
-    /// What a member knows may be so long that it comes in parts, and a single packet after that; nothing else.
+    /// Takes a part of a word. The knowledge of a member may be so long that it comes in parts, and a single packet
+    /// after that; no other word may.
     fn on_part(&mut self, from: usize, last: bool, bytes: &Bytes) -> bool {
         let parts = &mut self.parts[from];
         if parts.len() + bytes.len() > MOST_IN_PARTS {
@@ -148,13 +150,13 @@ impl Exchange {
         comes_in_parts && ring == self.ring && self.on_word(from, word)
     }
 
-    /// What all have told, once all have.
+    /// The knowledge of all members, once all have told.
     pub fn all_told(&self) -> Option<Vec<&Recover>> {
         let told = self.told.iter().map(Option::as_ref);
         told.collect()
     }
 
-    /// What each data path has to say, by member.
+    /// The notes of the data paths, by member.
     pub fn notes(&self) -> Vec<Bytes> {
         let note = |told: &Option<Recover>| told.as_ref().map(|recover| recover.note.clone());
         self.told
@@ -163,7 +165,7 @@ impl Exchange {
             .collect()
     }
 
-    /// All have told: this process sends what it is to send.
+    /// Sends the packets that this process has to send, as all have told.
     pub fn send_all<'a>(
         &mut self,
         outcome: Outcome,
@@ -178,12 +180,12 @@ impl Exchange {
         self.step = Step::Sending(outcome);
     }
 
-    /// Whether the ring was given all that this process has to say in the configuration.
+    /// Whether the ring was given all words of this process in the configuration.
     pub fn has_said(&self) -> bool {
         self.regular && self.unsent.is_empty() && matches!(self.step, Step::Sending(_))
     }
 
-    /// What comes of it, and the packets that were sent, once all have said that they have sent theirs.
+    /// The outcome, and the packets that were sent, once all members have said that they have sent theirs.
     pub fn all_ended(&self) -> Option<(&Outcome, &BTreeMap<PacketId, Packet>)> {
         let Step::Sending(outcome) = &self.step else {
             return None;
@@ -197,7 +199,7 @@ impl Exchange {
         enough.then_some((outcome, &self.payloads))
     }
 
-    /// Whom this process waits for.
+    /// The nodes that this process waits for.
     pub fn waiting_for(&self) -> Vec<NodeId> {
         let silent = |at: usize| match self.step {
             Step::Sending(_) => !self.ended[at],

@@ -1,4 +1,4 @@
-//! Uniform total order in primary views: what FastCast and LCR have in common (FastCast §3.4).
+//! Uniform total order in primary views: the common part of FastCast and LCR (FastCast §3.4).
 //!
 //! A [`DataPath`] orders packets within one view. Beside it runs an idle ring of this project's own
 //! membership, which detects failures and says which configurations are primary: those are the views.
@@ -7,18 +7,18 @@
 //! | file | holds |
 //! |---|---|
 //! | `engine` | [`ViewEngine`]: one view after the other |
-//! | `change` | from a primary configuration to a view, step by step |
+//! | `change` | the way from a primary configuration to a view, step by step |
 //! | `driven` | the engine as its driver sees it |
-//! | `path` | [`DataPath`]: what a protocol has to be that orders within a view |
-//! | `backlog` | what this process has to send |
-//! | `account` | what was delivered: from packets to messages |
-//! | `watermarks` | of each process, the last message that was delivered |
-//! | `exchange` | how far members are with telling each other what they hold |
-//! | `message` | the bytes of that |
-//! | `names` | those of what packets are called and where they stand |
-//! | `outcome` | what follows from it, the same at all members |
-//! | `memory` | what a process knows of its views, and what it delivers when one ends |
-//! | `quorum` | whether enough members remember |
+//! | `path` | [`DataPath`]: the contract of a protocol that orders within a view |
+//! | `backlog` | the messages that this process has to send |
+//! | `account` | deliveries: from packets to messages |
+//! | `watermarks` | for each process, the last message that was delivered |
+//! | `exchange` | the exchange of a configuration: its members tell each other which packets they hold |
+//! | `message` | the words of the exchange, as bytes |
+//! | `names` | the names and places of packets, as bytes |
+//! | `outcome` | the outcome of an exchange, the same at all members |
+//! | `memory` | the memory of a process of its views, and its deliveries when one ends |
+//! | `quorum` | the quorum of members that remember |
 //! | `standstill` | an application that hangs, and a view in which nothing moves |
 //!
 //! Nothing here has a socket, a clock, a thread or a file.

@@ -1,4 +1,4 @@
-//! What a process knows of the views it was in, and which of that it tells others.
+//! The memory of a process of the views it was in, and the part of it that the process tells others.
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -12,16 +12,16 @@ use super::path::{DataPath, Frozen, Held, Load, Packet, PacketId};
 use rota_core::contract::{Configuration, ConfigurationKind, Delivery, Process, RingId};
 use rota_core::mutants::{self, Mutant};
 
-/// What a process remembers.
+/// The memory of a process.
 #[derive(Clone, Debug)]
 pub(super) struct ViewHistory {
-    /// Its node was on rings in an earlier life.
+    /// Whether its node was on rings in an earlier life.
     pub lived_before: bool,
-    /// What it has delivered.
+    /// The deliveries so far.
     pub account: DeliveryState,
-    /// The last view that it installed, as far as that has come.
+    /// The last view that it installed, with the packets held when it ended.
     pub installed: Option<Ended>,
-    /// Views that somebody may have installed. None of what they deliver is delivered; ascending.
+    /// Tentative views, which some member may have installed; ascending. None of their deliveries was handed out.
     pub tentative: Vec<Next>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Ended {
     pub frozen: Frozen,
 }
 
-/// What comes of an exchange: what is delivered up to a new view, and what is delivered then.
+/// The result of an exchange: a new view, and the deliveries up to it and with it.
 #[derive(Clone, Debug)]
 pub(super) struct Next {
     pub ring: RingId,
@@ -41,12 +41,12 @@ pub(super) struct Next {
     pub stretch: PendingDeliveries,
 }
 
-/// What is delivered, and where a process stands then.
+/// Deliveries, and the state of the process after them.
 #[derive(Clone, Debug)]
 pub(super) struct PendingDeliveries {
     pub deliveries: Vec<Delivery>,
     pub account: DeliveryState,
-    /// How many packets of ended views are among that.
+    /// The number of packets of ended views among them.
     pub forced: u64,
 }
 
@@ -71,7 +71,7 @@ impl Ended {
             .copied()
             .chain(core::iter::repeat(0));
         let mut held: Vec<Name> = self.frozen.held.iter().filter_map(Name::of).collect();
-        // In this order they are told in few bytes.
+        // In this order the names take few bytes.
         held.sort_unstable_by_key(|name| name.id);
         ViewState {
             view: self.ring,
@@ -94,12 +94,13 @@ impl ViewHistory {
         }
     }
 
-    /// Whether its node was in views of which it knows nothing. To have kept the outcome of an exchange is not to have been in a view.
+    /// Whether its node was in views of which it knows nothing. A process that has only kept the outcome of an exchange
+    /// has not been in a view.
     const fn has_forgotten(&self) -> bool {
         self.lived_before && self.installed.is_none()
     }
 
-    /// What it tells the members of a primary configuration.
+    /// The knowledge that this process tells the members of a primary configuration.
     pub fn recover(&self, note: Bytes) -> Recover {
         let tentative = self.tentative.iter();
         Recover {
@@ -115,7 +116,7 @@ impl ViewHistory {
         }
     }
 
-    /// Forgets views that nobody can have installed: what members have told shows it.
+    /// Forgets tentative views that no member can have installed, as the outcome shows.
     pub fn forget_refuted(&mut self, outcome: &Outcome) {
         let last = outcome.last.as_ref().map(|(ring, _)| *ring);
         self.tentative.retain(|next| Some(next.ring) <= last);
@@ -128,8 +129,8 @@ impl ViewHistory {
         held.map(|held| (held.packet.id, &held.packet)).collect()
     }
 
-    /// What it delivers up to a view of these members, and where it stands then. `None` if packets are
-    /// missing: their sender breaks the rules.
+    /// The deliveries up to a view of these members, and the state after them. `None` if packets are missing: their
+    /// sender breaks the rules.
     pub fn next<P: DataPath>(
         &self,
         (ring, members, me): (RingId, &[Process], Process),
@@ -145,7 +146,8 @@ impl ViewHistory {
         }
         let missed = core::mem::replace(&mut account.position, outcome.position);
         account.retain_lives(members);
-        // Where all have ended who had the order a new one begins, and knows of nothing. What its sender has delivered itself is not sent again.
+        // If all members with the order have ended, a new one begins, and knows of no delivery. A sender does not send
+        // messages again that it has delivered itself.
         account.watermarks.raise(me, self.account.watermarks.of(me));
         if self.installed.is_some() && !self.stands_in(outcome) {
             stretch.deliveries.push(Delivery::Missed {
@@ -175,7 +177,7 @@ impl ViewHistory {
             && (installed == last || self.tentative.iter().any(|next| Some(next.ring) == last))
     }
 
-    /// Where this process stands in the last view of the group, if it was in that.
+    /// The state of this process in the last view of the group, if it was in that view.
     fn base(&self, outcome: &Outcome) -> PendingDeliveries {
         let last = outcome.last.as_ref().map(|(ring, _)| *ring);
         let mut tentative = self.tentative.iter();
@@ -189,7 +191,7 @@ impl ViewHistory {
         }
     }
 
-    /// Delivers what all survivors together hold and this one has not delivered.
+    /// Delivers the packets that all survivors together hold and this one has not delivered.
     fn force<P: DataPath>(
         &self,
         stretch: &mut PendingDeliveries,
@@ -209,7 +211,7 @@ impl ViewHistory {
         let mut order = Vec::new();
         for (id, name) in &outcome.forced {
             let packet = if delivered(*id) {
-                // It only has its place in the order.
+                // A packet that was delivered only has its place in the order.
                 Packet {
                     id: *id,
                     load: name.load,
@@ -244,7 +246,7 @@ impl ViewHistory {
         Some(())
     }
 
-    /// A view begins.
+    /// Begins a view; returns the deliveries up to it and with it.
     pub fn install(&mut self, next: Next) -> Vec<Delivery> {
         self.installed = Some(Ended::begun(next.ring, &next.members));
         self.account = next.stretch.account;
@@ -279,8 +281,8 @@ impl ViewHistory {
     }
 }
 
-/// The order of the data path, in which each sender's packets take the places of that sender by ascending
-/// number: a place may be known only to one who does not hold the packet, and then it counts as unknown.
+/// Puts packets into the order of the data path, in which each sender's packets take the places of that sender by
+/// ascending number: a place may be known only to a process that does not hold the packet, and then counts as unknown.
 fn arrange<P: DataPath>(order: &mut Vec<Held>) {
     P::arrange(order);
     if mutants::on(Mutant::V11) {
@@ -327,7 +329,7 @@ mod tests {
         assert!(!memory.recover(Bytes::new()).forgot, "its first life");
         memory.lived_before = true;
         assert!(memory.recover(Bytes::new()).forgot);
-        // Somebody may have installed this one: not this process.
+        // Some other process may have installed this one.
         memory.tentative.push(next(5));
         let recover = memory.recover(Bytes::new());
         assert!(recover.forgot && recover.installed.is_none() && recover.tentative.len() == 1);

@@ -1,4 +1,4 @@
-//! What members of a primary configuration tell each other before a view begins. Decoding is total.
+//! The words that the members of a primary configuration tell each other before a view begins. Decoding is total.
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -17,16 +17,16 @@ const PAYLOAD: u8 = 2;
 const END_RECOVERY: u8 = 3;
 const PART: u8 = 4;
 
-/// The largest message of the exchange, in bytes: packets, or a part of what is longer.
+/// The largest message of the exchange, in bytes: packets, or a part of a longer word.
 pub const WORD_BYTES: usize = 128 << 10;
 
-/// What a part of a longer word carries of it, in bytes.
+/// The bytes of a longer word that one part carries.
 const PART_BYTES: usize = WORD_BYTES - 64;
 
-/// What each word begins with: version, kind, configuration.
+/// The bytes of the head of each word: version, kind, configuration.
 const HEAD_BYTES: usize = 2 + 18;
 
-/// What a packet takes beside its bytes: its name, its load, how many bytes it has.
+/// The bytes of a packet in a word beside its own: its name, its load, its length.
 const PACKET_HEAD_BYTES: usize = 2 + 8 + 1 + 4;
 
 /// The load byte of a word of the data path; the others are services.
@@ -35,30 +35,30 @@ const OWN: u8 = 0;
 /// One message of the exchange.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Word {
-    /// What its sender knows.
+    /// The knowledge of its sender.
     Recover(Recover),
-    /// Packets that somebody lacks; at least one.
+    /// Packets that some member lacks; at least one.
     Payload(Vec<Packet>),
     /// Its sender has sent all that others lack.
     EndRecovery,
     /// The next bytes of a word that is longer than [`WORD_BYTES`].
     Part {
-        /// It ends there.
+        /// Whether the word ends with this part.
         last: bool,
         bytes: Bytes,
     },
 }
 
-/// What a process knows when a primary configuration begins.
+/// The knowledge of a process when a primary configuration begins.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Recover {
-    /// Its node has been on rings before, and it does not know what happened there.
+    /// Whether its node has been on rings in an earlier life, and the process knows of no view that it installed.
     pub forgot: bool,
-    /// Where it stands in the last view that it installed.
+    /// The state of the process in the last view that it installed.
     pub installed: Option<ViewState>,
-    /// Where it would stand in those of which it does not know whether anybody installed them; ascending.
+    /// Its states in tentative views, of which it does not know whether any member installed them; ascending.
     pub tentative: Vec<ViewState>,
-    /// What its data path has to say.
+    /// The note of its data path.
     pub note: Bytes,
 }
 
@@ -69,14 +69,14 @@ impl Recover {
     }
 }
 
-/// Where a process stands in a view.
+/// The state of a process in a view.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct ViewState {
     pub view: RingId,
     pub members: Vec<Process>,
     /// For each member, the number of its last packet that was delivered.
     pub delivered: Vec<u64>,
-    /// What it holds beyond that.
+    /// The packets that it holds beyond those.
     pub held: Vec<Name>,
     pub watermarks: Watermarks,
     /// The position that the next delivery will have.
@@ -106,7 +106,7 @@ impl Name {
         })
     }
 
-    /// Whether the packet is what it is said to be.
+    /// Whether a packet matches this name.
     pub fn fits(&self, packet: &Packet) -> bool {
         self.id == packet.id
             && self.load == packet.load
@@ -144,7 +144,7 @@ impl Word {
         words.into_iter().map(Self::Payload).collect()
     }
 
-    /// As it is sent in the configuration that has this ring.
+    /// The bytes of the word as it is sent in the configuration that has this ring.
     pub fn encode(&self, ring: RingId) -> Vec<u8> {
         let kind = match self {
             Self::Recover(_) => RECOVER,
@@ -170,7 +170,7 @@ impl Word {
         bytes
     }
 
-    /// As it is sent, in messages of up to [`WORD_BYTES`].
+    /// The bytes of the word as it is sent, in messages of up to [`WORD_BYTES`].
     pub fn encode_in_parts(&self, ring: RingId) -> Vec<Vec<u8>> {
         let whole = self.encode(ring);
         if whole.len() <= WORD_BYTES {
@@ -186,7 +186,7 @@ impl Word {
         starts.map(part).collect()
     }
 
-    /// What is in a message, and the configuration that it is for.
+    /// The word in a message, and the configuration that it is for.
     pub fn decode(bytes: &Bytes) -> Option<(RingId, Self)> {
         let mut reader = Reader(bytes);
         (reader.byte()? == VERSION).then_some(())?;
@@ -206,7 +206,7 @@ impl Word {
     }
 }
 
-/// What a reader of these bytes has not read.
+/// The part of these bytes that their reader has not read.
 fn rest(bytes: &Bytes, reader: &mut Reader<'_>) -> Bytes {
     let rest = bytes.slice(bytes.len() - reader.0.len()..);
     reader.0 = &[];

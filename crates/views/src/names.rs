@@ -1,6 +1,6 @@
-//! The bytes of packets' names and places. A process may hold thousands of packets that are smaller than their
-//! vector clocks would be if those were written out: so each name is told by what it differs in from the one
-//! before. Decoding is total, and each list has one form.
+//! The bytes of packets' names and places. A process may hold thousands of packets that are smaller than their vector
+//! clocks would be if those were written out: so each name is told by its differences from the one before. Decoding is
+//! total, and each list has one form.
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use super::path::{Load, PacketId};
 use rota_core::bytes::Reader;
 use rota_core::wire::{put_varint, read_varint};
 
-/// What the first name of a list differs from.
+/// The name from which the first one of a list differs.
 const NOTHING: Name = Name {
     id: PacketId {
         sender: 0,
@@ -20,7 +20,7 @@ const NOTHING: Name = Name {
     place: Vec::new(),
 };
 
-/// A list. It is short if names of one sender follow each other in the order of their numbers.
+/// Appends a list, which is short if names of one sender follow each other in the order of their numbers.
 pub(super) fn put_names(bytes: &mut Vec<u8>, names: &[Name]) {
     put_varint(bytes, names.len() as u64);
     let mut before = &NOTHING;
@@ -38,7 +38,7 @@ pub(super) fn put_names(bytes: &mut Vec<u8>, names: &[Name]) {
     }
 }
 
-/// Memory is taken as the names come in.
+/// Reads a list. Memory is taken as the names come in.
 pub(super) fn names(reader: &mut Reader<'_>) -> Option<Vec<Name>> {
     let count = varint(reader)?;
     let mut names: Vec<Name> = Vec::new();
@@ -67,7 +67,7 @@ fn name(reader: &mut Reader<'_>, before: &Name) -> Option<Name> {
     })
 }
 
-/// How far a number is from one that is known, around the end of all numbers if that is nearer: small steps
+/// Appends the distance of a number from a known one, around the end of all numbers if that is nearer: small steps
 /// forward and back are small numbers.
 fn put_step(bytes: &mut Vec<u8>, from: u64, to: u64) {
     let step = to.wrapping_sub(from).cast_signed();

@@ -1,4 +1,4 @@
-//! What follows from what all members of a configuration have told: the same at all of them.
+//! The outcome of an exchange: it follows from the words of all members of a configuration, and is the same at all.
 
 use alloc::collections::BTreeMap;
 use alloc::collections::BTreeSet;
@@ -10,24 +10,24 @@ use super::watermarks::Watermarks;
 use rota_core::contract::{Process, RingId, Seq};
 use rota_core::mutants::{self, Mutant};
 
-/// What all members of a configuration know together.
+/// The joint knowledge of all members of a configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Outcome {
     /// The last view of the group.
     pub last: Option<(RingId, Vec<Process>)>,
-    /// What survivors hold of it and somebody has not delivered. What its sender sent behind a gap
-    /// that nobody can fill is not part of it.
+    /// The packets of that view that survivors hold and some survivor has not delivered. Packets behind a gap of their
+    /// sender that no survivor can fill are not among them.
     pub forced: BTreeMap<PacketId, Name>,
-    /// For each member of the configuration, which packets it has to send to others.
+    /// For each member of the configuration, the packets that it has to send to others.
     pub to_send: Vec<Vec<PacketId>>,
-    /// What is delivered once all that is.
+    /// The watermarks once all these are delivered.
     pub watermarks: Watermarks,
-    /// The position after it.
+    /// The position after them.
     pub position: Seq,
 }
 
 impl Outcome {
-    /// Of what the members of a configuration have told, in the order of their ids.
+    /// The outcome of the words of a configuration's members, in the order of their ids.
     pub fn of(members: &[Process], told: &[&Recover]) -> Self {
         let last = last_view(members, told);
         let standings: Vec<Option<&ViewState>> = told
@@ -66,9 +66,8 @@ fn last_view(members: &[Process], told: &[&Recover]) -> Option<(RingId, Vec<Proc
     Some((ring, of_view.clone()))
 }
 
-/// Whether somebody is known to have installed a view; or, if that is not known, whether all of its members
-/// that are here may have: had one of them nothing of its outcome, safe delivery would have
-/// shown it to nobody.
+/// Whether some member is known to have installed a view; or, if none is, whether all of its members that are here may
+/// have: if one of them had nothing of its outcome, safe delivery would have shown the outcome to no member.
 fn is_installed(ring: RingId, of_view: &[Process], members: &[Process], told: &[&Recover]) -> bool {
     let has = |standing: &ViewState| standing.view == ring;
     let by_someone = |recover: &&&Recover| recover.installed.as_ref().is_some_and(has);
@@ -88,7 +87,7 @@ fn standing_in<'a>(
     standings_of(recover).find(|standing| standing.view == *ring && standing.members == *members)
 }
 
-/// What survivors hold, each packet with the longest place that one of them knows.
+/// The packets that survivors hold, each with the longest place that one of them knows.
 fn forced(survivors: &[&ViewState]) -> BTreeMap<PacketId, Name> {
     let mut union: BTreeMap<PacketId, Name> = BTreeMap::new();
     for name in survivors.iter().flat_map(|standing| &standing.held) {
@@ -103,8 +102,8 @@ fn forced(survivors: &[&ViewState]) -> BTreeMap<PacketId, Name> {
     union
 }
 
-/// Packets of one sender are delivered in order, without gaps: a sender that is not here sends again what
-/// nobody has, and what comes after it.
+/// Drops packets behind gaps, as packets of one sender are delivered in order, without gaps: a sender that is not here
+/// sends again the packets that no survivor has, and those after them.
 fn drop_behind_gaps(survivors: &[&ViewState], union: &mut BTreeMap<PacketId, Name>) {
     let senders = survivors.first().map_or(0, |one| one.members.len());
     let delivered = |sender: usize| {
@@ -126,7 +125,7 @@ fn drop_behind_gaps(survivors: &[&ViewState], union: &mut BTreeMap<PacketId, Nam
     });
 }
 
-/// What is delivered at all survivors, and the next position, once they have delivered what is forced.
+/// The watermarks of all survivors, and the next position, once they have delivered the forced packets.
 fn after(survivors: &[&ViewState], forced: &BTreeMap<PacketId, Name>) -> (Watermarks, Seq) {
     let mut watermarks = Watermarks::default();
     let mut position = 1;
@@ -154,7 +153,7 @@ fn is_left(survivor: &ViewState, id: PacketId) -> bool {
     delivered.is_some_and(|delivered| *delivered < id.number)
 }
 
-/// What somebody lacks is sent by the first who holds it.
+/// The packets that each member has to send: the first that holds a packet sends it, if some survivor lacks it.
 fn to_send(
     standings: &[Option<&ViewState>],
     forced: &BTreeMap<PacketId, Name>,

@@ -1,4 +1,4 @@
-//! What a protocol has to be that orders within one primary view: [`DataPath`].
+//! The contract of a protocol that orders within one primary view: [`DataPath`].
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -16,12 +16,12 @@ pub struct View {
     pub ring: RingId,
     /// Its members, by ascending node id. The first is the leader.
     pub members: Vec<Process>,
-    /// Which of them this process is.
+    /// The index of this process among them.
     pub me: usize,
 }
 
 impl View {
-    /// Which member a node is.
+    /// The index of a node among the members.
     pub fn index_of(&self, node: NodeId) -> Option<usize> {
         self.members
             .binary_search_by_key(&node, |process| process.node)
@@ -32,24 +32,24 @@ impl View {
 /// Names a packet within a view.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PacketId {
-    /// Which member of the view made it.
+    /// The index of the member of the view that made it.
     pub sender: u16,
     /// Its place among that member's packets of the view: dense, from 1.
     pub number: u64,
 }
 
-/// What is ordered: a frame of whole messages and parts of messages, or a word of the protocol itself.
+/// The unit that is ordered: a frame of whole messages and parts of messages, or a word of the protocol itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet {
     /// Its name.
     pub id: PacketId,
-    /// What it carries.
+    /// The kind of its contents.
     pub load: Load,
     /// The bytes: of a frame those that [`rota_core::wire::Frame::parse`] has accepted.
     pub bytes: Bytes,
 }
 
-/// What a packet carries.
+/// The kind of a packet's contents.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Load {
     /// A frame of messages, which all asked for this guarantee. All of them get the strongest.
@@ -63,21 +63,21 @@ pub enum Load {
 pub struct Held {
     /// The packet.
     pub packet: Packet,
-    /// What is known of its place in the order; what it means is the data path's affair. FastCast: the
-    /// sequence number, or nothing. LCR: the vector clock.
+    /// The known part of its place in the order, whose meaning only the data path knows. FastCast: the sequence number,
+    /// or nothing. LCR: the vector clock.
     pub place: Vec<u64>,
 }
 
-/// What a process knows of a view that has ended for it.
+/// The knowledge of a process of a view that has ended for it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Frozen {
     /// For each member of the view, the number of its last packet that was delivered here.
     pub delivered: Vec<u64>,
-    /// What was not delivered, in any order.
+    /// The packets that are here and were not delivered, in any order.
     pub held: Vec<Held>,
 }
 
-/// What happens on reliable links (`contract::Input`, without what other engines use them for).
+/// An event on reliable links (`contract::Input`, without the uses of other engines).
 #[derive(Clone, Debug)]
 pub enum Link {
     /// A link is up.
@@ -96,9 +96,9 @@ pub enum Link {
     },
     /// A whole message arrived.
     Message {
-        /// Who sent it.
+        /// The node that sent it.
         peer: NodeId,
-        /// In which session.
+        /// The session in which it came.
         session: Session,
         /// The message.
         bytes: Bytes,
@@ -114,51 +114,50 @@ pub enum Link {
     },
 }
 
-/// A protocol that orders packets within one view, uniformly: what one member delivers, every member
-/// holds, with its place. It knows nothing of other views; the engine around it drives it.
+/// A protocol that orders packets within one view, uniformly: every member holds each packet that one member delivers,
+/// with its place. A data path knows nothing of other views; the engine around it drives it.
 ///
 /// Packets of one sender are delivered in the order of their numbers, without gaps.
 pub trait DataPath {
-    /// The first call: who this process is, and a seed for everything random.
+    /// Starts the data path, by the first call: with this process, and a seed for everything random.
     fn start(&mut self, me: Process, seed: u64);
 
-    /// A view begins; all of an earlier one is forgotten. `notes` has what each member said in
-    /// [`Self::note`], by index.
+    /// Begins a view, and forgets all of an earlier one. `notes` has the [`Self::note`] of each member, by index.
     fn install(&mut self, now: Time, view: &View, notes: &[Bytes]);
 
-    /// The view ends: until the next `install` nothing is sent, taken in or delivered. Links stay, and
-    /// what happens to them is still told.
+    /// Ends the view: until the next `install` nothing is sent, taken in or delivered. Links stay, and their events are
+    /// still told.
     fn freeze(&mut self, now: Time) -> Frozen;
 
-    /// What the other members of the next view are to know of this process before it begins.
+    /// The note of this process to the other members of the next view, which they get before it begins.
     fn note(&self) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Puts what survivors hold of a view into the order in which all deliver it. The list names each
-    /// packet once, with the longest `place` that anybody knew, and is the same at all of them.
+    /// Puts the packets that survivors hold of a view into the order in which all deliver them. The list has each
+    /// packet once, with the longest `place` that any survivor knew, and is the same at all of them.
     fn arrange(held: &mut Vec<Held>);
 
-    /// A datagram arrived that is for the data path ([`rota_core::wire::is_for_data_path`]).
+    /// Takes a datagram that is for the data path ([`rota_core::wire::is_for_data_path`]).
     fn on_datagram(&mut self, now: Time, class: Class, datagram: Bytes);
 
-    /// Something happened on a link.
+    /// Takes an event of a link.
     fn on_link(&mut self, now: Time, link: Link);
 
-    /// The time that `next_timer` named has come.
+    /// Acts on the time that `next_timer` named.
     fn on_timer(&mut self, now: Time);
 
-    /// When to call `on_timer` next.
+    /// The time of the next call of `on_timer`, and its reason.
     fn next_timer(&self) -> Option<(Time, TimerReason)>;
 
-    /// What to do next in the world. What this process has to send is taken from `backlog`.
+    /// The next output. The messages of this process are taken from `backlog`.
     fn poll_output(&mut self, now: Time, backlog: &mut Backlog) -> Option<Output>;
 
-    /// The next packet in the order. Asked only while the application has room: what is not taken
-    /// throttles the senders, of all members.
+    /// The next packet in the order. The engine asks only while the application has room: packets that are not taken
+    /// throttle the senders, of all members.
     fn poll_packet(&mut self) -> Option<Packet>;
 
-    /// How far everything is that is on its way, as a number that grows; `None` if nothing is.
+    /// The progress of all packets on their way, as a number that grows; `None` if there are none.
     fn progress(&self) -> Option<u64> {
         None
     }
@@ -178,6 +177,6 @@ pub trait DataPath {
     /// the order; `None` if `view` is not the current one. For the simulator's white-box checks.
     fn holds(&self, view: RingId, id: PacketId) -> Option<bool>;
 
-    /// Its invariants hold: asked for after each input in builds with debug assertions.
+    /// Asserts its invariants: called after each input in builds with debug assertions.
     fn check(&self) {}
 }

@@ -1,17 +1,17 @@
-//! Whether enough members of a configuration remember: a view lives in its members' memories, and a node
-//! that was restarted has forgotten what it was in.
+//! The quorum of members that remember: a view lives in its members' memories, and a node that was restarted has
+//! forgotten the views it was in.
 
 use super::message::Recover;
 use rota_core::contract::{NodeId, Process};
 use rota_core::mutants::{self, Mutant};
 
-/// Whether no view of which nobody here knows can have a living member. Every view has a majority of the
-/// configured nodes, and whoever remembers any view was in none that is newer than what is
-/// known here; so such a view can only have nodes that are not here or have forgotten. One that knows of no view is counted among
-/// these, though it may be new: without a disk, or with another one, nobody can tell a first life from a later one.
+/// Whether no view that is unknown here can have a living member. Every view has a majority of the configured nodes,
+/// and a member that remembers any view was in none that is newer than the views known here; so an unknown view can
+/// only have nodes that are not here or have forgotten. A member that knows of no view is counted among these, though
+/// it may be new: without a disk, or with another one, no process can tell a first life from a later one.
 ///
-/// If a majority of the nodes has forgotten, there is nothing to wait for. If nobody knows of having lived before, those that know of no view
-/// are enough: so a cluster begins.
+/// If a majority of the nodes has forgotten, there is nothing to wait for. If no member knows of having lived before, a
+/// majority of members that know of no view is enough: so a cluster begins.
 pub(super) fn remembers_enough(
     configured: &[NodeId],
     members: &[Process],

@@ -1,5 +1,5 @@
-//! What keeps a view from going on though all members are on the ring: an application that hangs, and a standstill of which nobody
-//! knows why.
+//! The obstacles that keep a view from going on though all members are on the ring: an application that hangs, and a
+//! standstill of unknown cause.
 
 use super::engine::{Phase, ViewEngine};
 use super::path::DataPath;
@@ -10,37 +10,37 @@ use rota_core::mutants::{self, Mutant};
 const HUNG: u64 = 4_000_000_000;
 /// Nanoseconds after which a view in which nothing moves, though something is on its way, may not have the right members.
 const STUCK: u64 = 4_000_000_000;
-/// Between two calls no more of them count: this process may have stood still itself.
+/// The most nanoseconds that count between two calls: this process may have stood still itself.
 const AT_ONCE: u64 = 1_500_000_000;
-/// How far everything is is looked for no more often than this, in nanoseconds, as it takes time.
+/// The least time between two looks at the progress, in nanoseconds, as a look takes time.
 const LOOKS: u64 = 100_000_000;
-/// The time after which members are found anew doubles so often.
+/// The most doublings of the time after which members are found anew.
 const MOST_DOUBLED: u32 = 4;
 
-/// Whether the application asks for deliveries.
+/// The appetite of the application for deliveries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Appetite {
-    /// For how long it has not, in nanoseconds.
+    /// The time for which the application has asked for none, in nanoseconds.
     unasked: u64,
-    /// The ring was told that it hangs.
+    /// Whether the ring was told that the application hangs.
     hangs: bool,
 }
 
-/// How far the data path is, and since when.
+/// The progress of the data path, and the time for which it has been the same.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Standstill {
-    /// When that was looked for.
+    /// The time of the last look at the progress.
     looked_at: Time,
     progress: Option<u64>,
-    /// For how long it has been there, in nanoseconds.
+    /// The time for which the progress has been the same, in nanoseconds.
     lasts: u64,
-    /// How often members were found anew since something moved.
+    /// The number of times that members were found anew since something moved.
     times: u32,
 }
 
 impl<P: DataPath, E: Engine> ViewEngine<P, E> {
-    /// What the application does not take throttles all members. One that hangs is not waited for: the ring beside goes on without this
-    /// process, and so does the next view.
+    /// Looks whether the application hangs. Deliveries that it does not take throttle all members. The members do not
+    /// wait for one that hangs: the ring beside goes on without this process, and so does the next view.
     pub(super) fn mind_application(&mut self, now: Time) {
         let appetite = &mut self.appetite;
         appetite.unasked += now.since(self.now).min(AT_ONCE);
@@ -51,15 +51,16 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         }
     }
 
-    /// The application asks for a delivery.
+    /// Notes that the application asks for a delivery.
     pub(super) fn on_asked(&mut self) {
         if core::mem::take(&mut self.appetite).hangs {
             self.ring.application_hangs(self.now, false);
         }
     }
 
-    /// A member that some other does not hear may be well on the ring beside, on which each hears its predecessor only, and keep the view
-    /// from going on for ever. When members are found anew each hears each. The next time later, as it may help nothing.
+    /// Has the members found anew if nothing moves in the view. A member that some other does not hear may be well on
+    /// the ring beside, on which each hears its predecessor only, and keep the view from going on for ever. When
+    /// members are found anew, each hears each. Each further time comes later, as it may not help.
     pub(super) fn mind_progress(&mut self, now: Time) {
         let still = &mut self.standstill;
         let passed = now.since(still.looked_at);
@@ -70,7 +71,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         let operating = matches!(self.phase, Phase::Operating(_));
         let progress = self.path.progress().filter(|_| operating);
         if progress != still.progress {
-            // From one view to the next it says nothing.
+            // From one view to the next the progress says nothing.
             if progress.is_some() && still.progress.is_some() {
                 still.times = 0;
             }

@@ -48,7 +48,7 @@ fn name(sender: u16, number: u64, place: &[u64]) -> Name {
     }
 }
 
-/// Where somebody stands in a view of three.
+/// The state of a process in a view of three.
 fn standing(view: u64, delivered: &[u64], held: &[Name], position: Seq) -> ViewState {
     let members: Vec<Process> = (1..=3).map(process).collect();
     let mut watermarks = Watermarks::default();
@@ -153,7 +153,7 @@ fn members_out_of_order_and_packets_of_nobody_are_refused() {
     assert!(refused(|standing| standing.view = ring(8)));
 }
 
-/// What members 1 to 3 of a configuration know together, by what they told.
+/// The outcome of the words of members 1 to 3 of a configuration.
 fn outcome(told: &[Recover]) -> Outcome {
     let members: Vec<Process> = (1..=told.len() as u16).map(process).collect();
     Outcome::of(&members, &told.iter().collect::<Vec<_>>())
@@ -212,7 +212,7 @@ fn an_outcome_counts_unless_a_member_knows_nothing_of_it() {
 #[test]
 fn a_view_begins_where_no_newer_one_can_be_remembered_elsewhere() {
     let configured: Vec<NodeId> = (1..=5).map(node).collect();
-    // As many who remember, know of no view, and have forgotten.
+    // As many members that remember, that know of no view, and that have forgotten.
     let may = |old: u16, new: u16, forgot: u16| {
         let members: Vec<Process> = (1..=old + new + forgot).map(process).collect();
         let tell = |at: u16| Recover {
@@ -224,7 +224,7 @@ fn a_view_begins_where_no_newer_one_can_be_remembered_elsewhere() {
         remembers_enough(&configured, &members, &told.iter().collect::<Vec<_>>())
     };
     assert!(may(3, 0, 0) && may(0, 3, 0) && may(3, 1, 0) && may(1, 4, 0));
-    // Who knows of no view may have been in one with those that are not here.
+    // A member that knows of no view may have been in one with nodes that are not here.
     assert!(!may(1, 2, 0) && !may(2, 1, 0));
     assert!(!may(2, 0, 1) && !may(1, 1, 1) && !may(2, 0, 2) && !may(0, 2, 1));
     assert!(may(3, 0, 1) && may(3, 0, 2), "all here, or enough");

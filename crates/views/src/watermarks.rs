@@ -1,12 +1,11 @@
-//! Which messages were delivered: of each process all up to its watermark.
+//! The messages that were delivered: of each process all up to its watermark.
 
 use alloc::collections::BTreeMap;
 
 use rota_core::contract::{Incarnation, NodeId, Process};
 use rota_core::mutants::{self, Mutant};
 
-/// For each node, which of its lives was heard last, and the counter of the last message of that life
-/// that was delivered.
+/// For each node the life that was heard last, and the counter of the last message of that life that was delivered.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Watermarks(BTreeMap<NodeId, (Incarnation, u64)>);
 
@@ -19,7 +18,7 @@ impl Watermarks {
         }
     }
 
-    /// All messages of this process up to this counter are delivered.
+    /// Notes that all messages of this process up to this counter are delivered.
     pub fn raise(&mut self, process: Process, counter: u64) {
         let counter = counter.max(self.of(process));
         if counter > 0 || mutants::on(Mutant::A01) {
@@ -27,7 +26,7 @@ impl Watermarks {
         }
     }
 
-    /// Forgets earlier lives of these: whoever is here as another process is that one no more.
+    /// Forgets earlier lives of these members: a node that is here as one process is no other one any more.
     pub fn retain_lives(&mut self, members: &[Process]) {
         for member in members {
             let of_other = |life: &(Incarnation, u64)| life.0 != member.incarnation;

@@ -1,4 +1,4 @@
-//! FastCast's datagrams: what is written is read, and nothing that is read makes it panic.
+//! FastCast's datagrams: the reader reads all that the writer writes, and no bytes make it panic.
 
 #[path = "../../core/tests/property/mod.rs"]
 mod property;

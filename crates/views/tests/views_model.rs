@@ -1,6 +1,6 @@
-//! Views over a model of what a ring promises: chance decides after every step who parts from whom, who
-//! dies, what was received by then, and who is slow; exchanges are cut off at every message. Whatever
-//! it decides, all deliver one order, nothing twice, and nothing that one has delivered is lost.
+//! Views over a model of a ring's promises: chance decides after every step which processes part, die or are slow, and
+//! which packets were received by then; exchanges are cut off at every message. In every run all deliver one order,
+//! nothing twice, and nothing that one process has delivered is lost.
 
 #![cfg_attr(feature = "mutants", allow(dead_code, reason = "what is not counted"))]
 

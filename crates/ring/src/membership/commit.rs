@@ -1,4 +1,4 @@
-//! From a set that all agree on to a ring with a name (A7, A8).
+//! The state Commit: the way from a set that all agree on to a ring with a name (A7, A8).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,11 +14,12 @@ use rota_core::mutants::{self, Mutant};
 /// A new ring's number is larger than all known ones by this much.
 const RING_SEQ_STEP: u64 = 4;
 
-/// Rings that an application may be behind: a process whose application takes nothing stays outside
-/// rather than keep more of them, and says nothing: if it went on agreeing with others, they would wait for its part of each
-/// commit token, and have no ring either.
+/// Rings and configurations that an application may be behind: a process whose application takes nothing stays outside
+/// rather than keep more of them, and says nothing. If it went on agreeing with others, they would wait for its part of
+/// each commit token, and have no ring either.
 const MAX_STAGES: usize = 64;
-/// With so few it comes back: it takes more than one ring to be with the others again.
+/// Rings and configurations with which such a process comes back: it takes more than one ring to be with the others
+/// again.
 const FEW_STAGES: usize = MAX_STAGES / 2;
 
 impl Committing {
@@ -28,7 +29,7 @@ impl Committing {
 }
 
 impl RingEngine {
-    /// The ring of a process that has just started: it alone.
+    /// Asks for the number of the first ring of a process that has just started: a ring of it alone.
     pub(super) fn form_first_ring(&mut self) {
         if self.now < self.disk_pause_until {
             return;
@@ -48,7 +49,7 @@ impl RingEngine {
         waits_for
     }
 
-    /// On the smallest of those who agree: names the ring and sends the commit token on its way.
+    /// Names the ring and sends the commit token on its way, at the smallest of the processes that agree.
     pub(super) fn form_ring(&mut self, members: Vec<Process>) {
         if !self.may_commit() {
             return;
@@ -84,13 +85,13 @@ impl RingEngine {
             && self.now >= self.mute_until
     }
 
-    /// Whether this process says nothing, so that nobody waits for it.
+    /// Whether this process says nothing, so that no other waits for it.
     pub(super) fn is_silent(&self) -> bool {
         let lags = self.lags && !mutants::on(Mutant::M43);
         self.disk_failed || lags || self.hangs.is_some() || self.now < self.mute_until
     }
 
-    /// The application has got another ring to take, or has taken one.
+    /// Looks how far the application is behind, as it has got another ring to take, or has taken one.
     pub(super) fn mind_stages(&mut self) {
         let stages = self.stages.len();
         if stages >= MAX_STAGES {
@@ -103,7 +104,7 @@ impl RingEngine {
         }
     }
 
-    /// What this process tells the `members` of the ring to be, who know of these electorates already.
+    /// The word of this process to the ring to be of `members` members; adds its electorates to those of the token.
     fn tell(&self, members: usize, electorates: &mut Vec<Electorate>) -> Option<OldRing> {
         let installed = self.installed.as_ref()?;
         let next_message = self.outbox.next_to_leave();
@@ -117,7 +118,7 @@ impl RingEngine {
         Some(told)
     }
 
-    /// Agrees to a ring: from here on nothing is taken of the old ring any more.
+    /// Agrees to a ring: from here on no packet of the old ring is taken any more, except wrapped ones.
     fn commit_to(&mut self, token: Commit) {
         let after = self.ask_for(token.ring.ring_seq);
         let timers = self.config.timers;
@@ -144,7 +145,7 @@ impl RingEngine {
         self.outputs.push_back(output);
     }
 
-    /// A commit token came in, in any state: the rows "Commit token" of A6.
+    /// Handles a commit token, in any state: the rows "Commit token" of A6.
     pub(super) fn on_commit(&mut self, commit: Commit) {
         let fits = match &self.phase {
             Phase::Gather(_) => self.is_first_visit(&commit),
@@ -153,9 +154,9 @@ impl RingEngine {
                 commit.ring == sent.ring
                     && commit.members == sent.members
                     && commit.is_complete()
-                    // Everybody has passed it on once, and those before this process twice.
+                    // Every member has passed it on once, and those before this process twice.
                     && commit.token_seq == sent.token_seq + commit.members.len() as u64 - 1
-                    // What this process and those before it have told stays as it was.
+                    // The words of this process and of those before it stay as they were.
                     && commit.told.starts_with(&sent.told)
                     && commit.electorates.starts_with(&sent.electorates)
             }
@@ -230,7 +231,7 @@ impl RingEngine {
         self.ring_seq.is_durable(self.ring_seq.agreed) && self.electorates.is_durable()
     }
 
-    /// Makes durable who counts in primaries, if that has changed. No ring is agreed to before that.
+    /// Makes the electorates durable, if they have changed. No ring is agreed to before that.
     pub(super) fn save_electorates(&mut self) {
         if self.electorates.has_to_save() {
             self.disk_asked_at = self.now;
@@ -240,7 +241,7 @@ impl RingEngine {
         }
     }
 
-    /// The disk does not make numbers durable. Who says nothing is given up, and the others go on
+    /// Makes this process silent, as the disk makes nothing durable. The others give a silent process up and go on
     /// without it; if it went on agreeing with them, they would wait for its part of each commit token.
     fn be_silent(&mut self) {
         self.counters.persist_failures += 1;
@@ -266,8 +267,8 @@ impl RingEngine {
         }
     }
 
-    /// The number could not be made durable: whatever waits for it is not sent, and the others will
-    /// go on without this process, which tries again after a while (A7).
+    /// Handles a number that could not be made durable: outputs that wait for it are not sent, and the others will go
+    /// on without this process, which tries again after a while (A7).
     pub(super) fn on_persist_failed(&mut self, id: PersistId) {
         let failed = self.ring_seq.on_failed(id) | self.electorates.on_failed(id);
         if !failed {
@@ -279,7 +280,7 @@ impl RingEngine {
         }
     }
 
-    /// A ring of one needs no token: it is installed as soon as its number is durable (A6).
+    /// Installs a ring of one, which needs no token, as soon as its number is durable (A6).
     fn install_if_alone(&mut self) {
         let Phase::Commit(committing) = &self.phase else {
             return;
@@ -298,7 +299,7 @@ impl RingEngine {
     }
 }
 
-/// The next member after `me`; nobody on a ring of one.
+/// The next member after `me`; `None` on a ring of one.
 fn successor(members: &[Process], me: Process) -> Option<NodeId> {
     let index = members.iter().position(|&member| member == me)?;
     let next = members[(index + 1) % members.len()];

@@ -48,7 +48,8 @@ impl RingEngine {
         }
     }
 
-    /// How others on the ring are configured in another way, who is left alone, and why this process leaves the others alone.
+    /// Sentences for people: the settings in which others on the ring differ, the nodes that are left alone, and the
+    /// reason why this process stays away from the others.
     fn notes(&self) -> Vec<String> {
         let ring = self.installed.as_ref();
         let mut notes = ring.map_or_else(Vec::new, |ring| ring.differences(&self.config));
@@ -164,7 +165,7 @@ impl Engine for RingEngine {
                 counters: &mut self.counters,
             };
             let delivery = self.stages.poll(&mut context);
-            // Now it may have seen the configuration in which its messages will be sent.
+            // The application may now have seen the configuration in which its messages will be sent.
             self.release = true;
             self.mind_stages();
             if delivery.is_some() {

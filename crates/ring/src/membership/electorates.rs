@@ -1,16 +1,19 @@
-//! Who counts in primaries, where nodes are configured with different lists of them.
+//! The nodes that count in primary configurations, where nodes are configured with different lists of them.
 //!
-//! Each list is an *electorate*. Majorities of two of them need not have a node in common, so a configuration may become primary
-//! only if it has a majority of each electorate that one of its members has, or has met and not seen replaced:
+//! Each list is an *electorate*. Majorities of two of them need not have a node in common, so a configuration may
+//! become primary only if it has a majority of each electorate that one of its members has, or has met and not seen
+//! replaced:
 //!
-//! * every member tells in the commit token which it is configured with and which it has met, so all members of a ring know the same;
-//! * what a member meets it keeps, over a restart too, and so it keeps what it was configured with before;
-//! * it forgets an electorate in a primary that has a majority of those nodes and no member that is configured with it: whoever
-//!   still is needs one of that majority, and with it a majority of what that one is configured with; and the primaries after this one
-//!   have a member of it, which carries on what was before. With views that is so once the view is installed.
+//! * every member tells in the commit token its own electorate and those that it has met, so all members of a ring know
+//!   the same;
+//! * a member keeps the electorates that it meets, over a restart too, and so those that it was configured with;
+//! * a member forgets an electorate in a primary that has a majority of its nodes and no member that is configured
+//!   with it: a node still configured with it needs one of that majority, and so a majority of that one's electorate;
+//!   and the primaries after this one have a member of it, which carries on what was before. With views this holds
+//!   once the view is installed.
 //!
-//! So while a list is changed node by node, primaries go on where both lists allow it, and two are never at once among nodes
-//! that have met.
+//! So while a list is changed node by node, primaries go on where both lists allow it, and two are never at once among
+//! nodes that have met.
 
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::format;
@@ -29,15 +32,15 @@ use rota_core::mutants::{self, Mutant};
 /// The log whose record 0 holds the electorates of this node: its own and those it has met.
 pub const ELECTORATES_LOG: LogId = LogId(5);
 
-/// Rings whose electorates are kept for those who ask. More than an application can be behind.
+/// Rings whose electorates are kept for queries: more than an application can be behind.
 const MOST_RINGS: usize = 128;
 
-/// Those that the members of a ring to be have told.
+/// The electorates that the members of a ring to be have told.
 #[derive(Clone, Default, Hash, Debug)]
 pub(super) struct OfRing {
     /// Each with the members that are configured with it.
     lists: Vec<(Electorate, Vec<NodeId>)>,
-    /// There are more.
+    /// Whether there are more electorates.
     more: bool,
 }
 
@@ -58,28 +61,28 @@ impl OfRing {
     }
 }
 
-/// Which count on a ring; and whether they are over there, once it is a primary.
+/// The electorates that count on a ring, each with whether it can be forgotten once the ring is a primary.
 type Lists = Vec<(Electorate, bool)>;
 
 #[derive(Clone, Default, Hash, Debug)]
 pub(super) struct Electorates {
-    /// As configured. Empty: no primaries are asked for.
+    /// The configured electorate. Empty: the application asks for no primaries.
     own: Electorate,
-    /// Others that count as well.
+    /// Other electorates that count as well.
     met: BTreeSet<Electorate>,
-    /// There are more than can be told: nothing is primary.
+    /// Whether there are more electorates than can be told: then nothing is primary.
     more: bool,
-    /// What is durable does not say this yet.
+    /// Whether the durable record is behind.
     unsaved: bool,
     asked: Option<PersistId>,
-    /// What counts on the newest rings.
+    /// The electorates that count on the newest rings.
     rings: VecDeque<(RingId, Lists)>,
-    /// The newest ring's members that are configured with another.
+    /// The other electorates on the newest ring, with the members that are configured with them.
     others: Vec<(Electorate, Vec<NodeId>)>,
 }
 
 impl Electorates {
-    /// With what an earlier life has left. `own` is ascending.
+    /// The own electorate, with the record of an earlier life. `own` is ascending.
     pub fn new(own: &[NodeId], start: &StartState) -> Self {
         let mut new = Self {
             own: own.to_vec(),
@@ -99,13 +102,13 @@ impl Electorates {
                 new.met = others.collect();
             }
             Some(_) => {}
-            // Whatever it was, it cannot be met.
+            // An unreadable record may have had any electorate, so nothing is primary.
             None => new.more = true,
         }
         new
     }
 
-    /// What counts on the first ring of a process, where nobody has told anything.
+    /// The electorates that count on the first ring of a process, where no member has told anything.
     pub fn alone(&self, me: NodeId) -> OfRing {
         let own = (self.own.clone(), vec![me]);
         let met = self.met.iter().map(|nodes| (nodes.clone(), Vec::new()));
@@ -115,7 +118,7 @@ impl Electorates {
         }
     }
 
-    /// Adds what this process has to tell to the table of a commit token.
+    /// Adds the electorates of this process to the table of a commit token.
     pub fn tell(&self, table: &mut Vec<Electorate>) -> Counts {
         let mut counts = Counts {
             more: self.more,
@@ -135,7 +138,7 @@ impl Electorates {
         counts
     }
 
-    /// A ring with these members is installed, which have told this.
+    /// Takes in the electorates `told` by the members of a ring that is installed.
     pub fn on_ring(&mut self, ring: RingId, members: &[Process], told: OfRing) {
         if self.own.is_empty() {
             return;
@@ -145,7 +148,7 @@ impl Electorates {
             if *nodes == self.own {
                 continue;
             }
-            // More of them make no difference.
+            // More electorates make no difference: nothing is primary then.
             let has_room = self.met.len() < MOST_ELECTORATES;
             if has_room && !mutants::on(Mutant::M52) {
                 self.unsaved |= self.met.insert(nodes.clone());
@@ -170,8 +173,8 @@ impl Electorates {
         self.others = told.lists.into_iter().filter(differs).collect();
     }
 
-    /// Which count on a ring; `None` if nobody asked for primaries or that is long ago. An empty one stands for those that
-    /// could not be told, and has no majority.
+    /// The electorates that count on a ring; `None` if the application asks for no primaries, or the ring is too old.
+    /// An empty electorate stands for those that could not be told, and has no majority.
     pub fn on(&self, ring: RingId) -> Option<Vec<Electorate>> {
         let lists = self.lists_on(ring)?;
         Some(lists.iter().map(|(nodes, _)| nodes.clone()).collect())
@@ -182,7 +185,8 @@ impl Electorates {
         found.map(|(_, lists)| &lists[..])
     }
 
-    /// The primary on this ring has begun here, and carries on what was before it.
+    /// Forgets the electorates that are over, as the primary on this ring has begun here and carries on what was before
+    /// it.
     pub fn on_carried_on(&mut self, ring: RingId) {
         let lists = self.lists_on(ring).unwrap_or_default().iter();
         let over: Vec<Electorate> = lists
@@ -194,12 +198,12 @@ impl Electorates {
         }
     }
 
-    /// Whether what this process tells is durable.
+    /// Whether the electorates that this process tells are durable.
     pub const fn is_durable(&self) -> bool {
         !self.unsaved && self.asked.is_none()
     }
 
-    /// Makes durable what is not, with a request of this name.
+    /// Makes the electorates durable, with a request of this name.
     pub fn save(&mut self, id: PersistId) -> Output {
         self.unsaved = false;
         self.asked = Some(id);
@@ -224,7 +228,7 @@ impl Electorates {
         self.asked.take_if(|asked| *asked <= id);
     }
 
-    /// Answers whether it was the newest request of this kind.
+    /// Notes a request that failed; returns whether it was the newest of this kind.
     pub fn on_failed(&mut self, id: PersistId) -> bool {
         let newest = self.asked.take_if(|asked| *asked == id).is_some();
         self.unsaved |= newest;
@@ -264,7 +268,7 @@ fn names(nodes: &[NodeId]) -> String {
     names.join(" ")
 }
 
-/// Where an electorate is in a table, if it is or if there is room.
+/// The place of an electorate in a table, to which it is added if there is room.
 fn place(nodes: &Electorate, table: &mut Vec<Electorate>) -> Option<u8> {
     let place = table.iter().position(|other| other == nodes);
     let place = match place {
@@ -278,7 +282,7 @@ fn place(nodes: &Electorate, table: &mut Vec<Electorate>) -> Option<u8> {
     u8::try_from(place).ok()
 }
 
-/// What was durable: the own one first.
+/// The electorates of a durable record, the own one first, and whether there are more.
 fn read_record(bytes: &[u8]) -> Option<(Vec<Electorate>, bool)> {
     let (more, mut table) = bytes.split_first()?;
     let lists = read_electorates(&mut table).ok()?;

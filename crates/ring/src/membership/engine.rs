@@ -1,4 +1,4 @@
-//! The engine of `accelerated-ring` and `totem-ring`: what it is told goes to the right place.
+//! The engine of `accelerated-ring` and `totem-ring`, and the dispatch of its inputs.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use bytes::Bytes;
@@ -30,20 +30,20 @@ pub struct RingEngine {
     /// The ring installed last: in every phase but the first there is one.
     pub(super) installed: Option<Ordering>,
     pub(super) installed_at: Time,
-    /// What the application has not taken yet of the rings before.
+    /// The deliveries of the rings before that the application has not taken yet.
     pub(super) stages: Stages,
     pub(super) outbox: Outbox,
     pub(super) outputs: VecDeque<Output>,
     pub(super) counters: Counters,
     pub(super) sets: Sets,
-    /// When the installed ring broke.
+    /// The time at which the installed ring broke.
     pub(super) broken_at: Time,
-    /// Who was heard itself since then, and whether that was late.
+    /// The processes that were heard themselves since then, and whether late.
     pub(super) heard: BTreeMap<Process, bool>,
-    /// Who has said since then that it leaves.
+    /// The processes that have said since then that they leave.
     pub(super) left: BTreeSet<Process>,
-    /// Whose messages of the installed ring this process has to deliver even behind a hole: bit `i`
-    /// is member `i` (A8, obligation set).
+    /// The members of the installed ring whose messages this process has to deliver even behind a gap: bit `i` is
+    /// member `i` (A8, obligation set).
     pub(super) obligations: u128,
     /// Recoveries from the installed ring that have failed.
     pub(super) attempts: u32,
@@ -51,32 +51,33 @@ pub struct RingEngine {
     pub(super) electorates: Electorates,
     /// The disk has refused a ring number: no ring is agreed to before this time.
     pub(super) disk_pause_until: Time,
-    /// When the disk was asked last.
+    /// The time of the last request to the disk.
     pub(super) disk_asked_at: Time,
-    /// The disk has failed, or does not answer, and has made nothing durable since: nobody must wait
-    /// for this process, so it says nothing.
+    /// The disk has failed, or does not answer, and has made nothing durable since: no process must wait for this one,
+    /// so it says nothing.
     pub(super) disk_failed: bool,
-    /// The application is so far behind that there is no room for more rings: nobody must wait for this process either.
+    /// The application is so far behind that there is no room for more rings: no process must wait for this one either.
     pub(super) lags: bool,
-    /// Since when the ring has waited for the application, which has taken nothing since.
+    /// The time since which the ring has waited for the application, which has taken nothing since.
     pub(super) held_since: Option<Time>,
-    /// It has taken nothing for so long that nobody must wait for this process; whether that was told.
+    /// Set while the application hangs, and no process must wait for this one. True: this process was told; false: it
+    /// found out itself.
     pub(super) hangs: Option<bool>,
-    /// Nobody receives what this process sends: it says nothing until then.
+    /// This process is mute, or loses much, and so says nothing until this time.
     pub(super) mute_until: Time,
-    /// How often in succession that was so.
+    /// The number of times in succession that this was so.
     pub(super) times_mute: u32,
-    /// It agrees to no ring with somebody whom it does not hear itself: one was well on which what stands on it stood still.
+    /// Whether this process agrees to no ring with a process that it does not hear itself: a ring was well on which the
+    /// layer above stood still.
     pub(super) hears_each: bool,
     pub(super) refusals: Refusals,
     pub(super) back_off: BackOff,
     pub(super) former: Former,
-    /// When to look for absent nodes next.
+    /// The time of the next look for absent nodes.
     pub(super) presence_at: Time,
-    /// The application has made room, or has seen its configuration: messages that wait may be
-    /// ordered now.
+    /// Whether messages that wait may be ordered now: the application has made room, or has seen its configuration.
     pub(super) release: bool,
-    /// When a stranger was answered last.
+    /// The time of the last answer to a stranger.
     pub(super) answered_at: Option<Time>,
 }
 
@@ -86,7 +87,7 @@ impl RingEngine {
         config.check()?;
         let (frame, message) = (config.frame_bytes(), config.message_bytes);
         let outbox = Outbox::new(frame, message, config.backlog_bytes);
-        // Until `Start` says who this is.
+        // `Start` replaces this placeholder.
         let me = Process {
             node: config.members[0],
             incarnation: Incarnation(0),
@@ -139,7 +140,7 @@ impl RingEngine {
         self.installed.as_ref()
     }
 
-    /// What it has counted.
+    /// The counters of the engine.
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -154,14 +155,14 @@ impl RingEngine {
         self.phase.name()
     }
 
-    /// Until when this process leaves some other alone with which no ring held; in the past if it leaves
-    /// nobody alone any more.
+    /// The time until which this process leaves some other alone with which no ring held, or is silent itself; in the
+    /// past if neither is so any more.
     pub fn leaves_alone_until(&self) -> Option<Time> {
         let mute = Some(self.mute_until).filter(|until| *until > self.now);
         self.back_off.until().max(mute)
     }
 
-    /// The ring on which this process is recovering what was sent on its old one.
+    /// The ring to be on which this process recovers the packets of its old one.
     pub fn recovering(&self) -> Option<RingId> {
         match &self.phase {
             Phase::Recovery(recovery) => Some(recovery.next.ring()),
@@ -181,7 +182,7 @@ impl RingEngine {
             .or_else(|| self.stages.rings().find_map(of_ring))
     }
 
-    /// Calls the installed ring with what it needs for one call.
+    /// Calls the installed ring with the context of one call.
     #[inline(always)]
     pub(super) fn on_installed<T>(
         &mut self,
@@ -200,7 +201,7 @@ impl RingEngine {
         Some(call(ordering, &mut context))
     }
 
-    /// Calls the ring that is being formed with what it needs for one call.
+    /// Calls the ring that is being formed with the context of one call.
     pub(super) fn on_next<T>(
         &mut self,
         call: impl FnOnce(&mut Ordering, &mut Context<'_>) -> T,
@@ -281,8 +282,8 @@ impl RingEngine {
         self.installed.as_ref().map(Ordering::ring)
     }
 
-    /// Data belongs to the ring it names. The old ring's is taken until this process has told what it
-    /// has of it (A8, fill).
+    /// Hands a data packet to the ring it names. Packets of the old ring are taken until this process has told which
+    /// ones it has (A8, fill).
     #[inline(always)]
     fn on_data(&mut self, data: Data) {
         let mine = self.installed_ring() == Some(data.ring);
@@ -315,8 +316,8 @@ impl RingEngine {
         }
     }
 
-    /// Whether the ring's token was lost long ago, and this process was not there to notice: what has come
-    /// in the meantime is out of date, and above all its tokens (P-14).
+    /// Whether the ring's token was lost long ago, and this process was not there to notice: packets that have come in
+    /// the meantime are out of date, and above all tokens (P-14).
     pub(super) fn has_overslept(&self) -> bool {
         let ring = match &self.phase {
             Phase::Operational => self.installed.as_ref(),

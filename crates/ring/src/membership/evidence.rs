@@ -1,4 +1,4 @@
-//! Signs that a process is gone, and who is better left alone for a while.
+//! Signs that a process is gone, and the back-off from processes that are better left alone for a while.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use core::hash::Hasher;
@@ -10,14 +10,14 @@ use rota_core::fingerprint::Fingerprint;
 /// process started.
 const REFUSALS_WITHIN: u64 = 50_000_000;
 
-/// Refusals by the kernels of peers: nobody listens at their address.
+/// Refusals by the kernels of peers: no process listens at their address.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Refusals {
     last: BTreeMap<NodeId, Time>,
 }
 
 impl Refusals {
-    /// Notes one; answers whether the node's process is dead.
+    /// Notes a refusal; returns whether the node's process is dead.
     pub fn note(&mut self, now: Time, node: NodeId) -> bool {
         let before = self.last.insert(node, now);
         before.is_some_and(|before| now.since(before) <= REFUSALS_WITHIN)
@@ -30,14 +30,14 @@ impl Refusals {
         }
     }
 
-    /// A process of this node was heard.
+    /// Forgets the refusals of a node, as a process of it was heard.
     pub fn clear(&mut self, node: NodeId) {
         self.last.remove(&node);
     }
 }
 
-/// Lives of nodes that are over: a later process of the same node has been on a ring. What is left of
-/// theirs in the network must not pass for news.
+/// Lives of nodes that are over: a later process of the same node has been on a ring. Their packets that are left in
+/// the network must not pass for news.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Former {
     /// The last life of each node that was on a ring, and since when; `None` if it has left of its own will.
@@ -45,12 +45,12 @@ pub(super) struct Former {
     over: VecDeque<Process>,
 }
 
-/// Lives remembered. Packets do not stay in a network for as long as it takes to restart so often.
+/// The most lives remembered. Packets do not stay in a network for as long as it takes to restart this often.
 const LIVES: usize = 256;
 
 impl Former {
-    /// A process is on an installed ring. Since when the node's life before it was on one, if this is a new one, and that one has not left
-    /// of its own will.
+    /// Notes a process that is on an installed ring. If it is a new life of its node, returns the time since which the
+    /// life before was on a ring, unless that one left of its own will.
     pub fn on_ring(&mut self, now: Time, process: Process) -> Option<Time> {
         let Process { node, incarnation } = process;
         let (before, since) = *self.latest.entry(node).or_insert((incarnation, Some(now)));
@@ -68,7 +68,7 @@ impl Former {
         since
     }
 
-    /// A process leaves of its own will: however short its life was, that says nothing against its node.
+    /// Notes that a process leaves of its own will: however short its life was, that says nothing against its node.
     pub fn on_leave(&mut self, process: Process) {
         if let Some((incarnation, since)) = self.latest.get_mut(&process.node)
             && *incarnation == process.incarnation
@@ -90,8 +90,8 @@ impl Former {
     }
 }
 
-/// Processes with whom rings were tried in vain: some link between them and a member is cut for good,
-/// and to try again and again would leave nobody in service (P-12).
+/// Processes with which rings were tried in vain: some link between them and a member is cut for good, and to try again
+/// and again would leave no process in service (P-12).
 #[derive(Clone, Debug, Default)]
 pub(super) struct BackOff {
     failures: BTreeMap<NodeId, Failures>,
@@ -100,17 +100,17 @@ pub(super) struct BackOff {
 #[derive(Clone, Copy, Debug)]
 struct Failures {
     count: u32,
-    /// How often it fell silent on rings that had not lasted.
+    /// The number of times that the node fell silent on rings that had not lasted.
     silent: u32,
     until: Time,
-    /// From when on a join may be let in all the same.
+    /// The time from which on a join may be let in all the same.
     open_at: Time,
 }
 
 impl Failures {
-    /// How long to leave the node alone: twice as long with each failure, so that a short trouble is soon
-    /// forgotten. From the fifth on four times as long: else a ring of many nodes, each of which cannot
-    /// hear some other, would try for minutes.
+    /// The time, in nanoseconds, to leave the node alone: twice as long with each failure, so that a short trouble is
+    /// soon forgotten. From the fifth on four times as long: else a ring of many nodes, each of which cannot hear some
+    /// other, would try for minutes.
     fn pause(&self, token_loss: u64) -> u64 {
         let count = self.count.max(self.silent);
         let twice = count.saturating_sub(1);
@@ -118,7 +118,7 @@ impl Failures {
         token_loss << (twice.saturating_add(more)).min(MAX_SHIFT)
     }
 
-    /// It falls silent again and again: the first time may have been chance.
+    /// Whether the node falls silent again and again: the first time may have been chance.
     const fn is_unsteady(&self) -> bool {
         self.silent >= 2
     }
@@ -137,8 +137,8 @@ impl BackOff {
         })
     }
 
-    /// A ring was tried with a process that was there to be heard, and formed without it. The first
-    /// time costs nothing: it may have been a lost packet.
+    /// Notes that a ring was tried with a process that was there to be heard, and formed without it. Returns whether
+    /// the node is left alone now: the first time costs nothing, as it may have been a lost packet.
     pub fn failed(&mut self, now: Time, process: Process, token_loss: u64) -> bool {
         let failures = self.of(now, process.node);
         failures.count = failures.count.saturating_add(1);
@@ -151,8 +151,9 @@ impl BackOff {
         true
     }
 
-    /// A ring that had not lasted has broken because a member fell silent, or a node is back whose last life was as short. The first time
-    /// costs nothing. It leaves nobody alone itself: it is not let in before its time.
+    /// Notes that a ring that had not lasted broke because a member fell silent, or that a node is back whose last life
+    /// was as short. Returns whether the node is left alone now: the first time costs nothing. The node leaves no other
+    /// alone itself, so it is not let in before its time.
     pub fn fell_silent(&mut self, now: Time, process: Process, token_loss: u64) -> bool {
         let failures = self.of(now, process.node);
         failures.silent = failures.silent.saturating_add(1);
@@ -176,16 +177,16 @@ impl BackOff {
             .is_none_or(|failures| now >= failures.open_at)
     }
 
-    /// A join of a node that is left alone was let in: the next has to wait.
+    /// Notes that a join of a node that is left alone was let in: the next has to wait.
     pub fn let_in(&mut self, now: Time, node: NodeId, token_loss: u64) {
         if let Some(failures) = self.failures.get_mut(&node) {
             failures.open_at = now.after(failures.pause(token_loss) / 4);
         }
     }
 
-    /// A ring with this node has lasted: that makes up for one failure. Not for all of them: where some
-    /// other link is cut, rings of those who hear each other last, and each would begin the trouble anew.
-    /// It takes longer to make up for a silence.
+    /// Notes that a ring with this node has lasted: that makes up for one failure. It does not make up for all: if some
+    /// other link is cut, rings of nodes that hear each other last, and each would begin the trouble anew. Only a
+    /// steady ring makes up for a silence.
     pub fn lasted(&mut self, now: Time, node: NodeId, is_steady: bool) {
         if let Some(failures) = self.failures.get_mut(&node) {
             failures.count = failures.count.saturating_sub(1);
@@ -195,7 +196,7 @@ impl BackOff {
         }
     }
 
-    /// A ring with this node has lasted for longer than anybody is left alone.
+    /// Forgets the failures of a node: a ring with it has lasted for longer than any node is left alone.
     pub fn forget(&mut self, node: NodeId) {
         self.failures.remove(&node);
     }
@@ -209,14 +210,14 @@ impl BackOff {
         }
     }
 
-    /// Who is left alone now, and whether that is since it falls silent again and again.
+    /// The nodes that are left alone now, each with whether it falls silent again and again.
     pub fn avoided(&self, now: Time) -> impl Iterator<Item = (NodeId, bool)> {
         let all = self.failures.iter();
         let avoided = all.filter(move |(_, failures)| now < failures.until);
         avoided.map(|(node, failures)| (*node, failures.is_unsteady()))
     }
 
-    /// Until when somebody is left alone.
+    /// The time until which some node is left alone.
     pub fn until(&self) -> Option<Time> {
         self.failures.values().map(|failures| failures.until).max()
     }

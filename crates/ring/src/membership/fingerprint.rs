@@ -1,4 +1,4 @@
-//! What a search over many states needs: to tell two engines apart, and who has the token.
+//! The support for a search over many states: it tells two engines apart, and finds the holder of the token.
 
 use core::hash::Hasher;
 

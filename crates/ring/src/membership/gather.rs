@@ -1,5 +1,5 @@
-//! From a broken ring, or two that hear of each other, to a set of processes that all agree on it
-//! (A5, A6).
+//! The state Gather: the way from a broken ring, or from two rings that hear of each other, to a set of processes that
+//! all agree on it (A5, A6).
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ use rota_core::wire::MAX_MEMBERS;
 /// Token-loss times after which a ring has lasted: longer than it takes to find that a member is deaf.
 const LASTING: u64 = 4;
 
-/// Token-loss times after which all trouble of before is forgotten: twice as long as anybody is left alone.
+/// Token-loss times after which all trouble of before is forgotten: twice the longest time that a node is left alone.
 const FORGETTING: u64 = 128;
 
 impl Gather {
@@ -30,7 +30,7 @@ impl Gather {
 }
 
 impl RingEngine {
-    /// Leaves the installed ring: those who were on it are wanted on the next.
+    /// Leaves the installed ring: its members are wanted on the next.
     pub(super) fn leave_ring(&mut self) {
         if let Some(installed) = &self.installed {
             let fails = core::mem::take(&mut self.sets.fails);
@@ -55,8 +55,8 @@ impl RingEngine {
                     .lasted(self.now, member.node, lasted >= STEADY);
             }
         }
-        // Who cannot receive what others can may hear enough to come back at once, and be as deaf as
-        // before (P-38). All leave it alone, not only the one who gives it up first.
+        // A member that cannot receive what others can may hear enough to come back at once, and be as deaf as before
+        // (P-38). All leave it alone, not only the member that gives it up first.
         let ring = self.installed.as_ref();
         let deaf = ring.and_then(|ring| ring.suspected_member(self.now));
         let deaf =
@@ -100,8 +100,8 @@ impl RingEngine {
         self.check_consensus();
     }
 
-    /// All who are wanted have said the same: the smallest of them forms the ring, the others wait
-    /// for its commit token (A6, process(J) 1).
+    /// Acts if all wanted processes have said the same: the smallest of them forms the ring, the others wait for its
+    /// commit token (A6, process(J) 1).
     fn check_consensus(&mut self) {
         let members = self.sets.members();
         let (now, token_loss) = (self.now, self.config.timers.token_loss);
@@ -124,7 +124,8 @@ impl RingEngine {
         }
     }
 
-    /// There are more than a ring may have: the first of them go on, and who is left out hears of it from them.
+    /// Gives up the processes beyond the most that a ring may have: the first of all go on, and the others hear of it
+    /// from them.
     fn leave_out(&mut self, others: &[Process]) {
         if !others.contains(&self.me) {
             self.sets.fails.extend(others);
@@ -142,7 +143,7 @@ impl RingEngine {
             return self.speak_of_those_against();
         }
         match gather.commit_by {
-            // The commit token never came: everybody has to say again what it believes.
+            // The commit token never came: every process has to send a join again.
             Some(by) if now >= by => return self.gather(),
             None if now >= gather.give_up_at => return self.give_up_silent(),
             _ => {}
@@ -154,14 +155,15 @@ impl RingEngine {
         }
     }
 
-    /// Who has given this process up has not thought better of it: others need not wait for it.
+    /// Gives up the processes that have given this one up, and have not changed their mind: others need not wait for
+    /// them.
     fn speak_of_those_against(&mut self) {
         let against = self.sets.against.clone();
         self.sets.fails.extend(against);
         self.gather();
     }
 
-    /// Consensus expiry (A6): those who have not agreed are given up.
+    /// Consensus expiry (A6): gives up the processes that have not agreed.
     fn give_up_silent(&mut self) {
         let Phase::Gather(gather) = &self.phase else {
             return;
@@ -172,7 +174,7 @@ impl RingEngine {
         self.gather();
     }
 
-    /// A join came in, in any state (A6).
+    /// Handles a join, in any state (A6).
     pub(super) fn on_join(&mut self, join: &Join) {
         if !self.is_another(join.sender) || !self.ring_seq.see(join.ring_seq) {
             return;
@@ -209,7 +211,7 @@ impl RingEngine {
                 };
                 gather.consensus.insert(join.sender);
                 self.hurry();
-                // What this process has said before may have come too early to be taken.
+                // Earlier joins of this process may have come too early to be taken.
                 self.answer(join.sender);
                 self.check_consensus();
             }
@@ -223,8 +225,9 @@ impl RingEngine {
         }
     }
 
-    /// Nothing of a node that is not listed here reaches this process, which others list that have the newer list: no ring forms with
-    /// it, and the others need not wait until this one has found that out.
+    /// Gives up nodes that are not listed here: no packet of theirs reaches this process, though others, which have a
+    /// newer list, list them. No ring forms with them, and the others need not wait until this process has found that
+    /// out.
     fn give_up_unlisted(&mut self) {
         if !self.config.closed || mutants::on(Mutant::M63) {
             return;
@@ -238,7 +241,7 @@ impl RingEngine {
     /// Notes that the sender of a join is alive; answers whether that ends another life of its node.
     fn hear(&mut self, join: &Join) -> bool {
         if join.leaving && !mutants::on(Mutant::M58) {
-            // It goes of its own will: that no ring forms with it says nothing against its node.
+            // The process goes of its own will: that no ring forms with it says nothing against its node.
             self.heard.remove(&join.sender);
             self.left.insert(join.sender);
             self.former.on_leave(join.sender);

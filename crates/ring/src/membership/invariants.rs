@@ -1,10 +1,10 @@
-//! What always holds of a process's membership.
+//! The invariants of a process's membership.
 
 use super::engine::RingEngine;
 use super::phase::Phase;
 
 impl RingEngine {
-    /// What holds of the engine, and of each part.
+    /// Asserts the invariants of the engine and of its parts.
     pub(super) fn check(&self) {
         self.sets.check(self.me);
         let ring = self.installed.as_ref();

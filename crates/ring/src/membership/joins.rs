@@ -1,4 +1,4 @@
-//! What a process says while it gathers, and of whom.
+//! The joins that a process sends while it gathers.
 
 use alloc::collections::BTreeSet;
 
@@ -13,15 +13,15 @@ use rota_core::mutants::{self, Mutant};
 /// an end.
 const ANSWERS: u32 = 3;
 
-/// Answers to all processes together in that time: who makes up processes gets no more out of it.
+/// Answers to all processes together in that time: a stranger that makes up processes gets no more out of it.
 const ALL_ANSWERS: u32 = 64;
 
-/// Joins to all at once when the sets change, before the next waits for its time: many that start
+/// Joins to all that go out at once when the sets change, before the next waits for its time: many processes that start
 /// together bring news many times (A10, join storms).
 const JOINS: u32 = 8;
 
 impl RingEngine {
-    /// Says what has changed, unless that was so many times since it last was time.
+    /// Sends a join to all at once, as the sets have changed, unless `JOINS` were sent since one was due by time.
     pub(super) fn send_join_at_once(&mut self) {
         if matches!(&self.phase, Phase::Gather(gather) if gather.said < JOINS) {
             self.send_join();
@@ -45,8 +45,7 @@ impl RingEngine {
         self.say_to_others(&Packet::Join(join));
     }
 
-    /// Tells one process, which may not know it, what this one believes: a few times between two joins
-    /// to all.
+    /// Sends a join to one process that may not know the beliefs of this one: a few times between two joins to all.
     pub(super) fn answer(&mut self, process: Process) {
         if self.is_silent() {
             return;
@@ -68,9 +67,10 @@ impl RingEngine {
         }
     }
 
-    /// How much longer than others this process waits before it gives somebody up, so that its word does not part those who hear each
-    /// other: where it comes to more than were on its ring, they know better; and who agrees to no ring with somebody whom it does
-    /// not hear itself leaves it to the others to give it up.
+    /// The time, in nanoseconds, that this process waits longer than others before it gives processes up, so that its
+    /// word does not part processes that hear each other. A process waits longer if less than half of the process set
+    /// was on its ring: the others know better. So does a process that agrees to no ring with a process that it does
+    /// not hear itself: it leaves it to the others to give that one up.
     pub(super) fn modesty(&self) -> u64 {
         let ring = self
             .installed
@@ -83,7 +83,7 @@ impl RingEngine {
         }
     }
 
-    /// Of whom this process says that it wants a ring with them.
+    /// The process set of a join of this process.
     fn wanted(&self) -> BTreeSet<Process> {
         let mut said = self.sets.said();
         if self.hears_each {

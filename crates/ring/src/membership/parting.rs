@@ -1,4 +1,4 @@
-//! Giving up members that are gone or of no use, and leaving of one's own will.
+//! The parting of members: a process gives up members that are gone or of no use, or leaves of its own will.
 
 use super::engine::RingEngine;
 use super::phase::Phase;
@@ -7,16 +7,16 @@ use crate::wire::Packet;
 use rota_core::contract::{NodeId, Process};
 use rota_core::mutants::{self, Mutant};
 
-/// Who is mute says nothing for at most so many token-loss times, as a power of two.
+/// The longest silence of a process that is mute, in token-loss times, as a power of two.
 const MOST_MUTE: u32 = 6;
 
-/// An application that has taken nothing for so many token-loss times, while all waited for it, hangs. One that is only slow slows the
-/// others down, and is waited for.
+/// Token-loss times after which an application hangs that has taken nothing while all waited for it. An application
+/// that is only slow slows the others down, and they wait for it.
 const HUNG: u64 = 16;
 
 impl RingEngine {
-    /// Nobody listens at a peer's address any more (A4, evidence). The first time it is asked again at
-    /// once: until there is something to send it anyway, an idle ring may let a long time pass.
+    /// Handles a refusal: no process listens at a peer's address any more (A4, evidence). After the first one the peer
+    /// gets a merge-detect message at once, to ask again: an idle ring may send it nothing for a long time.
     pub(super) fn on_unreachable(&mut self, node: NodeId) {
         let is_dead = self.refusals.note(self.now, node);
         let members = match &self.phase {
@@ -55,7 +55,8 @@ impl RingEngine {
         }
     }
 
-    /// Nobody receives what this process sends, though its tokens arrive, or it loses much that the others get.
+    /// Leaves the ring if no member receives what this process sends, though its tokens arrive, or if it loses much
+    /// that the others get.
     fn leave_if_ill(&mut self) {
         let (now, again) = (self.now, self.times_mute > 0);
         let ring = self.ring_in_use();
@@ -76,7 +77,7 @@ impl RingEngine {
         }
     }
 
-    /// It leaves, so that the others can go on, and says nothing for a while, longer each time.
+    /// Gathers and says nothing for a while, longer each time, so that the others can go on.
     fn fall_silent(&mut self) {
         let shift = (3 + 2 * self.times_mute).min(MOST_MUTE);
         self.times_mute = self.times_mute.saturating_add(1);
@@ -84,8 +85,8 @@ impl RingEngine {
         self.gather();
     }
 
-    /// The ring waits for the application of this process, which takes nothing, and has for so long that it hangs: this process leaves, so
-    /// that the others can go on, and says nothing until it takes something.
+    /// Leaves the ring if it has waited so long for the application of this process, which takes nothing, that the
+    /// application hangs. The others can go on, and this process says nothing until the application takes something.
     pub(super) fn leave_if_hung(&mut self) {
         let operational = matches!(self.phase, Phase::Operational);
         let ring = self.installed.as_ref().filter(|_| operational);
@@ -101,7 +102,7 @@ impl RingEngine {
         self.leave_as_hung(false);
     }
 
-    /// The application hangs, as this process has found out itself, or was told.
+    /// Leaves the ring, as the application hangs. `told`: this process was told, and has not found out itself.
     pub(super) fn leave_as_hung(&mut self, told: bool) {
         if matches!(self.phase, Phase::Idle | Phase::Left) || self.hangs.is_some() {
             return;
@@ -114,7 +115,8 @@ impl RingEngine {
         self.gather();
     }
 
-    /// The application has taken a delivery, or who has told that it hangs tells that it does not.
+    /// Notes that the application has taken a delivery, or (`told`) that the layer above, which told that it hangs,
+    /// tells that it does not.
     pub(super) fn on_taken(&mut self, told: bool) {
         self.held_since = None;
         if self.hangs.take_if(|by| *by == told).is_some() && matches!(self.phase, Phase::Gather(_))
@@ -123,8 +125,8 @@ impl RingEngine {
         }
     }
 
-    /// Gives up a member that cannot receive what the others can (A10, fail to receive). Also of a ring
-    /// to be: its token goes round for ever while one link from who sends again to who asks is cut.
+    /// Gives up a member that cannot receive what the others can (A10, fail to receive), of a ring to be, too: its
+    /// token goes round for ever while the link from the member that sends again to the member that asks is cut.
     pub(super) fn give_up_deaf(&mut self) {
         let Some(ring) = self.ring_in_use() else {
             return;
@@ -150,7 +152,7 @@ impl RingEngine {
         self.phase = Phase::Left;
     }
 
-    /// The others need not wait for a token to be missed.
+    /// Tells the others that this process leaves, so that they need not wait for a token to be missed.
     fn say_goodbye(&mut self) {
         let mut join = self.join(true);
         join.procs.remove(&self.me);

@@ -1,4 +1,4 @@
-//! The four states of a process, and what is kept in each (A3).
+//! The states of a process, Totem's four and those before and after them, and the data kept in each (A3).
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use crate::Ordering;
 use crate::wire::Commit;
 use rota_core::contract::{Process, Time};
 
-/// What a process is doing.
+/// The state of a process.
 #[derive(Clone, Debug)]
 pub(super) enum Phase {
     /// Not started, or its first ring number is not durable yet and was refused.
@@ -19,7 +19,7 @@ pub(super) enum Phase {
     Gather(Gather),
     /// On its way to a ring with a name.
     Commit(Committing),
-    /// Exchanging what was sent on the old rings.
+    /// Exchanging the packets of the old rings.
     Recovery(Box<Recovery>),
     /// Gone of its own will.
     Left,
@@ -27,24 +27,24 @@ pub(super) enum Phase {
 
 #[derive(Clone, Debug)]
 pub(super) struct Gather {
-    /// Who has said the same as this process, itself included.
+    /// The processes that have said the same as this one, itself included.
     pub consensus: BTreeSet<Process>,
-    /// Who was answered, and how often, since this process has said to all what it believes.
+    /// The processes answered since the last join to all, and how often.
     pub answered: BTreeMap<Process, u32>,
     /// Joins to all since one was due by time.
     pub said: u32,
     pub join_at: Time,
-    /// Who has not agreed by then is given up.
+    /// The time at which processes that have not agreed are given up.
     pub give_up_at: Time,
-    /// When those who have given this process up are called given up.
+    /// The time at which processes are given up that have given this one up.
     pub speak_at: Option<Time>,
-    /// All agree, and the representative has until then to send the commit token.
+    /// The time by which the commit token of the representative has to come, once all agree.
     pub commit_by: Option<Time>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Committing {
-    /// As it was sent on last.
+    /// The commit token as it was sent on last.
     pub token: Commit,
     pub resend_at: Time,
     pub give_up_at: Time,

@@ -1,4 +1,5 @@
-//! What those who come from the same ring have to send each other, and what they will deliver of it.
+//! The plan of the processes that come from the same ring: the packets that they have to send each other, and the
+//! limits of their deliveries.
 
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
@@ -9,17 +10,17 @@ use crate::wire::{Commit, OldRing};
 use rota_core::contract::{Process, RingId, Seq};
 use rota_core::mutants::{self, Mutant};
 
-/// What a complete commit token says about one old ring. The same at all who come from it.
+/// The contents of a complete commit token on one old ring, the same at all processes that come from it.
 #[derive(Clone, Hash, Debug)]
 pub(super) struct Plan {
-    /// Those who go from it to the new ring together, by ascending id.
+    /// The processes that go from it to the new ring together, by ascending id.
     pub transitional: Vec<Process>,
-    /// Everybody has everything up to here.
+    /// The sequence number up to which all of them have every packet.
     pub low: Seq,
     pub ended: Ended,
-    /// Who counts in primaries on the new ring.
+    /// The electorates on the new ring.
     pub electorates: OfRing,
-    /// What each of `transitional` has told.
+    /// The old rings that the processes of `transitional` have told, in their order.
     told: Vec<OldRing>,
 }
 
@@ -57,8 +58,9 @@ impl Plan {
         }
     }
 
-    /// Whether `me` sends a packet that somebody may lack: the lowest of those who have it does, or,
-    /// with `all`, everybody. Where a list of ranges was cut nobody knows, and who has it sends it.
+    /// Whether `me` sends a packet that some process may lack: the lowest of those that have it does, or, with `all`,
+    /// every one. If a list of ranges was cut, no process may be known to have the packet: then each that has it sends
+    /// it.
     pub fn is_sent_by(&self, me: Process, seq: Seq, all: bool) -> bool {
         if self.told.iter().all(|told| has(told, seq)) {
             return false;
@@ -67,8 +69,7 @@ impl Plan {
         all || first.is_none_or(|index| self.transitional[index] == me)
     }
 
-    /// The packets of those `kept` that somebody may lack. Whatever others tell, there are no more than a
-    /// buffer holds.
+    /// The packets of those `kept` that some process may lack: never more than a buffer holds, whatever others tell.
     pub fn range(&self, kept: &RangeInclusive<Seq>) -> RangeInclusive<Seq> {
         let first = self.low.saturating_add(1).max(*kept.start());
         first..=self.ended.high.min(*kept.end())

@@ -1,4 +1,4 @@
-//! Rings that hear of each other: who is absent, and who shows up (A6, A10).
+//! Merge detection: the search for absent nodes, and rings that hear of each other (A6, A10).
 
 use super::engine::RingEngine;
 use super::gather::is_outdated;
@@ -10,7 +10,7 @@ use rota_core::mutants::{self, Mutant};
 use rota_core::wire::MAX_MEMBERS;
 
 impl RingEngine {
-    /// Another ring is there (A6, merge-detect).
+    /// Handles a merge-detect message: another ring is there (A6, merge-detect).
     pub(super) fn on_presence(&mut self, presence: &MergeDetect) {
         let sender = presence.sender;
         if !self.is_another(sender) || !self.ring_seq.see(presence.ring.ring_seq) {
@@ -37,14 +37,14 @@ impl RingEngine {
         if matches!(self.phase, Phase::Operational) {
             self.leave_ring();
         }
-        // Who can be heard and hears nothing never gets as far as a join (P-13).
+        // A process that can be heard and hears nothing never gets as far as a join (P-13).
         self.note_heard(sender);
         self.sets.hear(sender);
         self.sets.procs.insert(sender);
         self.gather();
     }
 
-    /// Data of another ring: its sender learns of this one (A6, foreign data).
+    /// Answers data of another ring, so that its sender learns of this one (A6, foreign data).
     pub(super) fn on_foreign_data(&mut self, data: &Data) {
         self.counters.datagrams_foreign_ring += 1;
         let Some(installed) = &self.installed else {
@@ -63,7 +63,7 @@ impl RingEngine {
         self.show_merge_detect(data.sender);
     }
 
-    /// On the representative of a ring that lacks configured nodes: they learn of it.
+    /// Shows the ring to the configured nodes that it lacks, on its representative.
     pub(super) fn look_for_absent(&mut self) {
         self.presence_at = self.now.after(self.config.timers.merge);
         if !self.looks_for_absent() || mutants::on(Mutant::M31) {
@@ -76,7 +76,8 @@ impl RingEngine {
         }
     }
 
-    /// Whether a process cannot be on this ring, as it has as many members as a ring may have: the first who are together stay.
+    /// Whether a process cannot be on this ring, as the ring has the most members that it may have: the first that are
+    /// together stay.
     pub(super) fn is_full_for(&self, process: Process) -> bool {
         let operational = matches!(self.phase, Phase::Operational);
         let Some(ring) = self.installed.as_ref().filter(|_| operational) else {

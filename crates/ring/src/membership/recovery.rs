@@ -1,4 +1,4 @@
-//! From a ring with a name to an installed one (A8, A9).
+//! The state Recovery: the way from a ring with a name to an installed one (A8, A9).
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -28,7 +28,7 @@ impl Recovery {
 }
 
 impl RingEngine {
-    /// The second visit of the commit token: everybody has told what it has.
+    /// Handles the second visit of the commit token: every member has told which packets it has.
     pub(super) fn recover(&mut self, mut commit: Commit) {
         let Some(old) = &self.installed else {
             return;
@@ -64,8 +64,8 @@ impl RingEngine {
         }));
     }
 
-    /// What this process sends of its old ring. After a recovery that failed, everybody sends
-    /// everything: whoever was to send something may be the one that cannot be heard.
+    /// The packets that this process sends of its old ring. After a recovery that failed, every process sends all that
+    /// it has: the process that was to send a packet may be one that cannot be heard.
     fn queue(&self, plan: &Plan, old: &Ordering) -> VecDeque<(Seq, Frame)> {
         let all = self.attempts > 0;
         plan.range(&old.kept())
@@ -75,8 +75,8 @@ impl RingEngine {
             .collect()
     }
 
-    /// The representative sees the commit token for the third time: everybody is in recovery. It
-    /// creates the first regular token, once for each ring (P-19).
+    /// Handles the third visit of the commit token, at the representative: all members are in recovery. The
+    /// representative creates the first regular token, once for each ring (P-19).
     pub(super) fn on_third_sighting(&mut self, commit: &Commit) {
         let Phase::Recovery(recovery) = &mut self.phase else {
             return;
@@ -123,8 +123,8 @@ impl RingEngine {
         }
     }
 
-    /// A packet of the ring to be. What is wrapped in it belongs to the ring its sender comes from:
-    /// it is looked at if that is this process's, too.
+    /// Takes a packet of the ring to be. The packet wrapped in it belongs to the ring that its sender comes from: this
+    /// process looks at it if it comes from that ring, too.
     pub(super) fn on_recovery_data(&mut self, data: Data) {
         let sender = data.sender;
         if mutants::on(Mutant::M25) && !self.comes_along(sender) {
@@ -178,9 +178,8 @@ impl RingEngine {
         }
     }
 
-    /// Gathering begins while a ring is being formed: the ring to be is given up. What came in by it
-    /// stays, and so does what this process has promised to others, who may have delivered relying
-    /// on it (A8, obligation set).
+    /// Gives the ring to be up, as gathering begins while it is being formed. The packets that came in by it stay, and
+    /// so do the promises of this process to others, which may have delivered relying on them (A8, obligation set).
     pub(super) fn give_up_recovery(&mut self) {
         if let Phase::Recovery(recovery) = &self.phase {
             self.counters.failed_recoveries += 1;
@@ -192,7 +191,7 @@ impl RingEngine {
         }
     }
 
-    /// The first ring of this process: nothing comes before it.
+    /// Installs the first ring of this process: nothing comes before it.
     pub(super) fn install_first(&mut self) {
         let ring = RingId {
             ring_seq: self.ring_seq.agreed,
@@ -211,8 +210,8 @@ impl RingEngine {
         Ordering::new(&self.config, ring, vec![me], told, me.node, self.now)
     }
 
-    /// Installs a ring (A9): what is still to be delivered of the old one, and where, is settled
-    /// here in one step, and handed out as the application takes it.
+    /// Installs a ring (A9). The remaining deliveries of the old ring, and the configuration of each, are settled here
+    /// in one step, and handed out as the application takes them.
     pub(super) fn install(&mut self, mut next: Ordering, plan: Plan) {
         let Some(old) = self.installed.take() else {
             return;
@@ -270,7 +269,7 @@ impl RingEngine {
         self.look_for_absent();
     }
 
-    /// Those who could be heard and are not on the ring all the same are left alone for a while.
+    /// Leaves the processes alone for a while that could be heard and are not on the ring all the same.
     fn back_off_from_lost(&mut self, members: &[Process]) {
         let token_loss = self.config.timers.token_loss;
         for (process, _) in core::mem::take(&mut self.heard) {

@@ -23,13 +23,13 @@ pub(super) struct RingSeq {
     pub agreed: u64,
     /// Numbers up to here are durable.
     durable: u64,
-    /// The newest request to make numbers durable, and up to where.
+    /// The newest request to make numbers durable, and the number that it goes up to.
     asked: Option<(PersistId, u64)>,
     next_id: u64,
 }
 
 impl RingSeq {
-    /// What an earlier life has left; it may have used all numbers up to the stored one.
+    /// The numbers after an earlier life, which may have used all numbers up to the stored one.
     pub fn new(start: &StartState) -> Self {
         let stored = |(log, _, bytes): &(LogId, u64, Bytes)| {
             let bytes = bytes.first_chunk().filter(|_| *log == RING_SEQ_LOG)?;
@@ -46,8 +46,8 @@ impl RingSeq {
         }
     }
 
-    /// Another process knows of a ring with this number. A number far ahead is a broken packet: it
-    /// must not use up the numbers (A11).
+    /// Takes note of a ring number that another process knows; returns whether it is plausible. A number far ahead
+    /// comes from a broken packet, and must not use up the numbers (A11).
     pub fn see(&mut self, ring_seq: u64) -> bool {
         let plausible = ring_seq.saturating_sub(self.max) <= 1 << 32;
         if plausible {

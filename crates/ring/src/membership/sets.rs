@@ -1,4 +1,4 @@
-//! Who is wanted on the ring, and who was given up.
+//! The process set and the fail set: the processes that are wanted on the ring, and those given up.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -7,26 +7,26 @@ use crate::wire::{Join, MAX_JOIN_PROCESSES};
 use rota_core::contract::Process;
 use rota_core::mutants::{self, Mutant};
 
-/// What one process believes while it gathers. Both sets only grow until a ring is installed, which
-/// is why gathering ends (A6).
+/// The beliefs of one process while it gathers. The process set and the fail set only grow until a ring is installed,
+/// so gathering ends (A6).
 #[derive(Clone, Default, Hash, Debug)]
 pub(super) struct Sets {
-    /// Everybody heard of.
+    /// All processes heard of.
     pub procs: BTreeSet<Process>,
-    /// Those of them given up.
+    /// The processes given up.
     pub fails: BTreeSet<Process>,
-    /// Those who have given this process up, by the last that they said: no ring is wanted with them, and nothing is said of them. Were
-    /// they called given up, others who hear that before they hear them would give them up as well, on the word of the one that
-    /// was away.
+    /// The processes that have given this one up, by the last join of each: no ring is wanted with them, and joins do
+    /// not name them. If joins called them given up, others that hear such a join before they hear these processes
+    /// would give them up as well, on the word of the process that was away.
     pub against: BTreeSet<Process>,
 }
 
-/// What a join does to the sets (A6, process(J)).
+/// The effect of a join on the sets (A6, process(J)).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// Its sender believes the same.
     Agrees,
-    /// Its sender is behind; what this process says will tell it.
+    /// Its sender is behind; the joins of this process will tell it.
     Behind,
     /// Its sender was given up.
     GivenUp,
@@ -43,15 +43,15 @@ impl Sets {
         }
     }
 
-    /// Of whom a join speaks: not of those who are against this process and not given up.
+    /// The processes that a join names: not those that are against this process and not given up.
     pub fn said(&self) -> BTreeSet<Process> {
         let is_said =
             |process: &&Process| !self.against.contains(process) || self.fails.contains(process);
         self.procs.iter().filter(is_said).copied().collect()
     }
 
-    /// Whether all that a join names, with what is known, can be named in a join again. A stranger can
-    /// make up any number of processes.
+    /// Whether one join has room for all known processes and those of `join`. A stranger can make up any number of
+    /// processes.
     pub fn have_room_for(&self, join: &Join) -> bool {
         let known =
             |process: &&Process| self.procs.contains(process) || self.fails.contains(process);
@@ -68,21 +68,21 @@ impl Sets {
         self.procs.union(&self.fails).count()
     }
 
-    /// Those a ring is wanted with, by ascending id.
+    /// The processes that a ring is wanted with, by ascending id.
     pub fn members(&self) -> Vec<Process> {
         let wanted = self.procs.difference(&self.fails);
         let wanted = wanted.filter(|process| !self.against.contains(process));
         wanted.copied().collect()
     }
 
-    /// A process was heard: other lives of its node are over.
+    /// Notes that a process was heard: gives up other lives of its node.
     pub fn hear(&mut self, process: Process) {
         let before = |other: &&Process| other.node == process.node && **other != process;
         let over: Vec<Process> = self.procs.iter().filter(before).copied().collect();
         self.fails.extend(over);
     }
 
-    /// Takes in what another process believes.
+    /// Takes in the beliefs of another process.
     pub fn process(&mut self, me: Process, join: &Join) -> Verdict {
         if join.fails.contains(&me) && !mutants::on(Mutant::M26) {
             return self.given_up_by(join.sender);
@@ -110,7 +110,7 @@ impl Sets {
         Verdict::Merged
     }
 
-    /// Who has given this process up cannot be on a ring with it (§0.10).
+    /// Notes that `sender` has given this process up: the two cannot be on one ring (§0.10).
     fn given_up_by(&mut self, sender: Process) -> Verdict {
         if self.fails.contains(&sender) {
             return Verdict::GivenUp;

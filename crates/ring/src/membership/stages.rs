@@ -1,7 +1,7 @@
-//! What an application is still to get of the rings before the present one: A9, rules R1 to R5.
+//! The deliveries of earlier rings that the application has not taken yet: A9, rules R1 to R5.
 //!
-//! Installing a ring is one step for the protocol. The application takes its deliveries when it has
-//! room, so what it has not taken of the rings before waits here, in order.
+//! Installing a ring is one step for the protocol. The application takes its deliveries when it has room, so the
+//! deliveries of the rings before wait here, in order.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -34,7 +34,7 @@ impl Stages {
         self.waiting.is_empty()
     }
 
-    /// Rings and configurations that the application has not seen the end of.
+    /// The number of rings and configurations that the application has not seen the end of.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
@@ -47,7 +47,7 @@ impl Stages {
         })
     }
 
-    /// A ring ends, and its members go on as `transitional`.
+    /// Adds a ring that ends, and whose members go on as `transitional`.
     pub fn end(&mut self, mut ordering: Ordering, ended: Ended, transitional: Configuration) {
         ordering.end_regular(&ended);
         self.waiting.push_back(Stage::Ended(Box::new(EndedRing {
@@ -57,7 +57,7 @@ impl Stages {
         })));
     }
 
-    /// A regular configuration begins (R5).
+    /// Adds a regular configuration that begins (R5).
     pub fn begin(&mut self, regular: Configuration) {
         self.waiting.push_back(Stage::Configuration(regular));
     }

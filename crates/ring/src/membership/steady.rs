@@ -1,7 +1,7 @@
 //! Members that fall silent again and again: the others go on without them, and leave them alone for longer and longer.
 //!
-//! Who stands still for longer than a token may be lost breaks its ring, and is back a moment later. Where that happens every few
-//! seconds nobody would have a ring for much of the time (P-12).
+//! A member that stands still for longer than the token-loss time breaks its ring, and is back a moment later. If that
+//! happened every few seconds, no member would have a ring for much of the time (P-12).
 
 use alloc::vec::Vec;
 
@@ -10,32 +10,34 @@ use super::phase::Phase;
 use rota_core::contract::{Process, Time};
 use rota_core::mutants::{self, Mutant};
 
-/// Token-loss times after which a ring was steady: whoever breaks it then costs the others a twentieth of the time at most.
+/// Token-loss times after which a ring was steady: a member that breaks it then costs the others a twentieth of the
+/// time at most.
 pub(super) const STEADY: u64 = 48;
 
-/// Who was not heard in this part of a token-loss time after the ring broke is late: joins are said several times in it.
+/// A process that was not heard in this part of a token-loss time after the ring broke is late: processes send joins
+/// several times in it.
 const LATE: u64 = 4;
 
 impl RingEngine {
-    /// How long the ring installed last was in use, in token-loss times.
+    /// The time that the ring installed last was in use, in token-loss times.
     pub(super) fn ring_lasted(&self) -> u64 {
         let lasted = self.broken_at.since(self.installed_at);
         lasted / self.config.timers.token_loss.max(1)
     }
 
-    /// When who is there has been heard.
+    /// The time by which every process that is there has been heard.
     pub(super) fn soon(&self) -> Time {
         self.now.after(self.config.timers.token_loss / LATE)
     }
 
-    /// A process was heard itself.
+    /// Notes that a process was heard itself, and whether late.
     pub(super) fn note_heard(&mut self, process: Process) {
         let late = self.config.timers.token_loss / LATE;
         let is_late = self.now.since(self.broken_at) >= late;
         self.heard.entry(process).or_insert(is_late);
     }
 
-    /// Nobody waits for long where only those have not agreed who fall silent again and again.
+    /// Shortens the wait if only processes have not agreed that fall silent again and again.
     pub(super) fn hurry(&mut self) {
         let soon = self.soon();
         let members = self.sets.members();
@@ -53,7 +55,7 @@ impl RingEngine {
         }
     }
 
-    /// A ring follows on another: who kept the others from it for long is counted.
+    /// Counts the members that kept the others for long from the ring that follows.
     pub(super) fn leave_unsteady_alone(&mut self, before: &[Process], next: &[Process]) {
         let token_loss = self.config.timers.token_loss;
         if self.ring_lasted() >= STEADY || mutants::on(Mutant::M48) {
@@ -67,8 +69,8 @@ impl RingEngine {
         }
     }
 
-    /// A node is on the ring again, whose life before came to one at that time: where that was short, as one that crashes as soon as it is
-    /// started has, each life costs the others two rings.
+    /// Counts a node that is on the ring again after a short life, which came to a ring at `since`. A process that
+    /// crashes as soon as it is started has such lives, and each costs the others two rings.
     pub(super) fn back_off_from_short_lives(&mut self, process: Process, since: Time) {
         let token_loss = self.config.timers.token_loss;
         let is_short = self.now.since(since) < STEADY * token_loss;
@@ -80,8 +82,8 @@ impl RingEngine {
         }
     }
 
-    /// Members of the ring before for whom the others had to wait: they are not on the next one, or were heard late. None where
-    /// that is half of all: then it may be this process that was away, or the network was.
+    /// Members of the ring before for which the others had to wait: they are not on the next one, or were heard late.
+    /// None if these are half of all or more: then this process, or the network, may have been away.
     fn fell_silent(&self, before: &[Process], next: &[Process]) -> Vec<Process> {
         let late = self.config.timers.token_loss / LATE;
         let waited = self.now.since(self.broken_at) >= late;

@@ -58,7 +58,7 @@ mod sets {
         }
     }
 
-    /// What becomes of the sets of process 1.
+    /// Checks the verdict, and the sets of process 1 after the join.
     #[track_caller]
     fn check(before: &Sets, join: &Join, verdict: Verdict, procs: &[u16], fails: &[u16]) {
         let mut after = before.clone();
@@ -94,7 +94,7 @@ mod sets {
 
     #[test]
     fn who_was_given_up_agrees_only_with_the_same_sets() {
-        // It cannot: who does not leave is not among its own fails.
+        // The sets of its join cannot be the same: a process that does not leave is not in its own fail set.
         let before = sets(&[1, 2, 3], &[3]);
         check(
             &before,
@@ -122,7 +122,7 @@ mod sets {
         check(&before, &mixed, Verdict::Merged, &[1, 2], &[5]);
     }
 
-    /// No ring is wanted with the sender, and others are told nothing of it; nor does what else it says count.
+    /// No ring is wanted with the sender, joins to others do not name it, and the rest of its join does not count.
     #[test]
     fn who_has_given_me_up_is_not_spoken_of() {
         let mut sets = sets(&[1, 2, 3], &[]);
@@ -134,7 +134,7 @@ mod sets {
         // The third still waits for it, and so does not agree.
         let waits = join(3, &[1, 2, 3], &[]);
         assert_eq!(sets.process(process(1), &waits), Verdict::Behind);
-        // When the third has given it up itself, that is said.
+        // The third has given the second up itself, so joins say so.
         let given_up = join(3, &[1, 2, 3], &[2]);
         assert_eq!(sets.process(process(1), &given_up), Verdict::Merged);
         assert_eq!((sets.said(), &sets.fails), (set(&[1, 2, 3]), &set(&[2])));
@@ -189,7 +189,7 @@ mod sets {
         assert!(before.have_room_for(&join(1, &crowd, &full)));
         assert!(!before.have_room_for(&join(1, &[2000], &full)));
         assert!(!sets(&full, &[]).have_room() && sets(&[1], &[1]).have_room());
-        // Who says the same agrees, however many they are.
+        // A process with the same sets agrees, however many processes they have.
         assert!(sets(&full, &[]).have_room_for(&join(1, &full, &full)));
     }
 }
@@ -234,7 +234,7 @@ mod plan {
         Plan::new(&commit, OLD, &members)
     }
 
-    /// Who sends packet `seq`.
+    /// The processes that send packet `seq`.
     fn senders(plan: &Plan, seq: u64, all: bool) -> Vec<u16> {
         let ids = plan.transitional.iter().map(|member| member.node.get());
         ids.filter(|&id| plan.is_sent_by(process(id), seq, all))
@@ -269,7 +269,7 @@ mod plan {
         assert_eq!(senders(&plan, 7, false), []);
     }
 
-    /// Who has it knows; nobody else has anything to send.
+    /// The process that has the packet knows that; no other has anything to send.
     #[test]
     fn what_no_list_names_is_sent_by_whoever_has_it() {
         let plan = plan(vec![
@@ -371,7 +371,7 @@ mod ring_seq {
     fn a_block_of_numbers_is_reserved_at_once() {
         let mut numbers = start(vec![]);
         let (id, up_to) = asked(numbers.agree(1).1);
-        // While the request is open, what it covers waits for it.
+        // While the request is open, the numbers that it covers wait for it.
         assert_eq!(numbers.agree(5), (Some(id), None));
         numbers.on_persisted(id);
         assert_eq!(numbers.agree(up_to), (None, None));
@@ -491,7 +491,7 @@ mod evidence {
         assert!(back_off.is_open(Time(4 * loss), node(2)));
     }
 
-    /// It may have restarted because of what was wrong with it; but the link is still the same.
+    /// The process may have restarted because something was wrong with it; but the link is still the same.
     #[test]
     fn another_life_of_a_node_is_avoided_like_the_one_before() {
         let mut back_off = BackOff::default();

@@ -1,8 +1,8 @@
 //! Packets of an old ring inside packets of a new one (A8).
 //!
-//! The packet around is a data packet of the new ring with one message: service, `seq` and sender of
-//! the packet inside, and its frame. Which old ring it is of follows from who wraps it: all members
-//! know from the commit token which ring each of them comes from.
+//! The packet around is a data packet of the new ring with one message: service, `seq` and sender of the packet inside,
+//! and its frame. The old ring of the packet inside follows from the member that wraps it: all members know from the
+//! commit token which ring each of them comes from.
 
 use alloc::vec::Vec;
 use bytes::{Buf, Bytes};

@@ -12,8 +12,8 @@ use rota_core::wire::{
     expect_empty, read_incarnation,
 };
 
-/// Ranges that one member lists at most of what it has above its aru. A member with more lists the
-/// lowest of them and says so.
+/// The most ranges that one member lists of the packets it has above its aru. A member with more lists the lowest of
+/// them and says so.
 pub const MAX_HAVE_RANGES: usize = 64;
 
 const FLAG_MORE: u8 = 1;
@@ -22,11 +22,10 @@ const FLAG_MORE_ELECTORATES: u8 = 2;
 /// Bytes of a commit token without members: two counts and a table beside header and seal.
 const FIXED_BYTES: usize = HEADER_BYTES + 2 + TABLE_BYTES + 2 + MAX_SEAL_BYTES;
 
-/// Bytes of a member and of what it tells, without ranges.
+/// Bytes of a member and of its words, without ranges.
 const MEMBER_BYTES: usize = 10 + 18 + 3 * 8 + 16 + 8 + Settings::BYTES + Counts::BYTES + 1 + 2;
 
-/// Ranges that each member of a ring of `members` may list, so that what all of them tell fits a
-/// datagram.
+/// Ranges that each member of a ring of `members` may list, so that the words of all of them fit a datagram.
 pub const fn have_ranges_for(members: usize) -> usize {
     let fixed = FIXED_BYTES + members * MEMBER_BYTES;
     let ranges = Burst::MAX_BYTES.saturating_sub(fixed) / RANGE_BYTES;
@@ -36,37 +35,37 @@ pub const fn have_ranges_for(members: usize) -> usize {
     }
 }
 
-/// Goes round the members of a ring to be: in the first rotation each tells what it has of its old
-/// ring, in the second all read it.
+/// The commit token, which goes round the members of a ring to be: in the first rotation each tells the state of its
+/// old ring, in the second all read it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Commit {
-    /// Which cluster it belongs to.
+    /// The cluster that the token belongs to.
     pub cluster: u32,
     /// The ring that is being formed.
     pub ring: RingId,
-    /// Who sent it.
+    /// The member that sent it.
     pub sender: NodeId,
     /// Grows by one with every hop.
     pub token_seq: u64,
     /// The members, by ascending id; the first is the representative.
     pub members: Vec<Process>,
-    /// Who counts in primaries, as those who have told say: different ones, at most [`MOST_ELECTORATES`](super::MOST_ELECTORATES).
+    /// The different electorates of the members that have told, at most [`MOST_ELECTORATES`](super::MOST_ELECTORATES).
     pub electorates: Vec<Electorate>,
-    /// What the first of them have told; complete after the first rotation.
+    /// The old rings of the first of the members, which have told; complete after the first rotation.
     pub told: Vec<OldRing>,
 }
 
-/// How a member is configured, as far as the members of a ring have to agree: with windows or time-outs of its own each of them
-/// would wait for what others must not send, or give up what others hold.
+/// The settings of a member on which the members of a ring have to agree: with windows or time-outs of its own, a
+/// member would wait for packets that others must not send, or give up a ring that others hold.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Settings {
     /// New packets that it may send in one visit.
     pub personal_window: u32,
     /// Packets that all together may send in one rotation.
     pub global_window: u32,
-    /// How far `seq` may run ahead of the safe line, in packets.
+    /// The distance that `seq` may run ahead of the safe line, in packets.
     pub outstanding_window: u32,
-    /// No token for so long: the ring counts as broken. In microseconds.
+    /// The time without a token after which the ring counts as broken, in microseconds.
     pub token_loss_us: u32,
 }
 
@@ -76,8 +75,8 @@ impl Settings {
     /// The largest window that a member may tell, in packets.
     pub const MOST_OUTSTANDING: u32 = 1 << 20;
 
-    /// The longest token loss that a member may tell, in microseconds: four times what the slowest of the largest rings has. Whoever could make it
-    /// longer would keep the others from noticing that the ring has broken.
+    /// The longest token loss that a member may tell, in microseconds: four times that of the slowest of the largest
+    /// rings. A member that could make it longer would keep the others from noticing that the ring has broken.
     pub const MOST_TOKEN_LOSS_US: u32 = 60_000_000;
 
     fn read(body: &mut &[u8]) -> Result<Self, DecodeError> {
@@ -112,28 +111,28 @@ impl Settings {
     }
 }
 
-/// What a member tells of the ring it comes from.
+/// The state that a member tells of the ring it comes from.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct OldRing {
-    /// That ring.
+    /// The ring that it comes from.
     pub ring: RingId,
-    /// It has everything up to here.
+    /// The local aru of the member on it.
     pub aru: Seq,
     /// The highest packet it has.
     pub high: Seq,
-    /// It knows that everybody has everything up to here.
+    /// The safe line of the member on it.
     pub safe_line: Seq,
-    /// Whose messages it must deliver even behind a hole: bit `i` is member `i` of the old ring.
+    /// The members whose messages it must deliver even behind a gap: bit `i` is member `i` of the old ring.
     pub obligations: u128,
     /// The first of its own messages that will be numbered on the new ring.
     pub next_message: u64,
-    /// How it is configured.
+    /// The settings of the member.
     pub settings: Settings,
-    /// Which of the token's electorates are its own.
+    /// The electorates of the token that are its own, or that it has met.
     pub counts: Counts,
-    /// What it has above `aru`, ascending.
+    /// The packets that it has above `aru`, ascending.
     pub have: Vec<RequestRange>,
-    /// It has more, above the last of those ranges.
+    /// Whether it has more packets, above the last of those ranges.
     pub more: bool,
 }
 
@@ -146,7 +145,7 @@ impl Commit {
     pub(super) fn read(header: &Header, mut body: &[u8]) -> Result<Self, DecodeError> {
         let ring = header.ring()?;
         let members = read_members(&mut body, ring)?;
-        // Nobody passes it on more often, and nobody counts beyond it.
+        // The token makes two rotations, and each member adds one in each.
         if header.seq > 2 * members.len() as u64 {
             return Err(DecodeError::Commit("a commit token goes round twice"));
         }

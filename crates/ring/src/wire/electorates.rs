@@ -1,5 +1,4 @@
-//! Who counts in primaries, as the members of a ring to be are configured: a table in the commit token, and what each member
-//! says of it.
+//! The electorates of the members of a ring to be: a table in the commit token, and the word of each member on it.
 
 use alloc::vec::Vec;
 use bytes::Buf;
@@ -18,15 +17,15 @@ pub(super) const TABLE_BYTES: usize = 1 + MOST_ELECTORATES * (2 + 2 * MAX_MEMBER
 
 const NO_OWN: u8 = u8::MAX;
 
-/// What a member says of the table in its commit token.
+/// The word of a member on the table of electorates in the commit token.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Counts {
     /// The place of the electorate that it is configured with. `None`: it knows no primaries.
     pub own: Option<u8>,
-    /// Bit `i`: it has met electorate `i` at others, or was configured with it before, and has not heard that a majority of those
-    /// nodes have another one.
+    /// Bit `i`: the member has met electorate `i` at others, or was configured with it before, and has not heard that a
+    /// majority of those nodes have another one.
     pub met: u8,
-    /// It has met more than there is room for.
+    /// Whether the member has met more electorates than there is room for.
     pub more: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What processes without a common ring say to each other (membership A1).
+//! The messages between processes without a common ring: joins and merge-detect messages (membership A1).
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -15,26 +15,26 @@ const FLAG_LEAVING: u8 = 1;
 /// "These are the processes I want a ring with, and these I have given up."
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Join {
-    /// Which cluster it belongs to.
+    /// The cluster that the message belongs to.
     pub cluster: u32,
-    /// Who says it.
+    /// The process that says it.
     pub sender: Process,
     /// The largest number of a ring that the sender knows of.
     pub ring_seq: u64,
     /// The sender is about to stop, and counts itself among those given up.
     pub leaving: bool,
-    /// Everybody the sender has heard of since its last ring.
+    /// The processes that the sender has heard of since its last ring.
     pub procs: BTreeSet<Process>,
-    /// Those of them it has given up; may name others, too.
+    /// The processes that the sender has given up, of `procs` and others.
     pub fails: BTreeSet<Process>,
 }
 
 /// "I am here, in this ring": how rings find each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MergeDetect {
-    /// Which cluster it belongs to.
+    /// The cluster that the message belongs to.
     pub cluster: u32,
-    /// Who says it.
+    /// The process that says it.
     pub sender: Process,
     /// The sender's ring.
     pub ring: RingId,

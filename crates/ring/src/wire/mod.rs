@@ -22,14 +22,14 @@ pub use electorates::{Counts, Electorate, MOST_ELECTORATES, read_electorates, wr
 pub use join::{Join, MAX_JOIN_PROCESSES, MergeDetect};
 pub use token::{MAX_REQUEST_RANGES, Token, request_ranges_in};
 
-/// What a data packet with a checksum adds to its frame, in bytes.
+/// The bytes that a data packet with a checksum has beside its frame.
 pub const DATA_OVERHEAD_BYTES: usize = HEADER_BYTES + SEAL_BYTES;
 
-/// What wrapping a packet of an old ring adds to its frame, in bytes: the counter and the record of
-/// the frame around it, and service, `seq` and sender of the packet inside.
+/// The bytes that the wrapping of a packet of an old ring adds to its frame: the counter and the record of the frame
+/// around it, and service, `seq` and sender of the packet inside.
 pub const WRAPPER_BYTES: usize = 1 + WHOLE_RECORD_BYTES + 1 + 8 + 2;
 
-/// Whether a datagram claims to be a token, for whoever measures how long it takes.
+/// Whether a datagram claims to be a token, for measurements of tokens.
 pub fn is_token(datagram: &[u8]) -> bool {
     datagram
         .get(1)
@@ -53,7 +53,7 @@ pub enum Packet {
     Token(Token),
     /// "I have something to send": wakes the holder of an idle ring's token.
     Hurry(Hurry),
-    /// Who wants a ring with whom.
+    /// "These are the processes I want a ring with": sent while gathering.
     Join(Join),
     /// The token that forms a ring.
     Commit(Commit),
@@ -64,9 +64,9 @@ pub enum Packet {
 /// An ordered packet (thesis §3.1.1.1).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Data {
-    /// Which cluster it belongs to.
+    /// The cluster that the packet belongs to.
     pub cluster: u32,
-    /// Which ring numbered it.
+    /// The ring that numbered it.
     pub ring: RingId,
     /// Its place in the order, from 1.
     pub seq: Seq,
@@ -76,7 +76,7 @@ pub struct Data {
     pub round: u16,
     /// The guarantee its messages ask for.
     pub service: Service,
-    /// It carries a packet of an old ring during recovery (membership A8).
+    /// Whether it carries a packet of an old ring during recovery (membership A8).
     pub encapsulated: bool,
     /// Its messages; or, as the one message, the packet of an old ring.
     pub frame: Frame,
@@ -85,11 +85,11 @@ pub struct Data {
 /// Wakes the holder of an idle ring's token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hurry {
-    /// Which cluster it belongs to.
+    /// The cluster that the packet belongs to.
     pub cluster: u32,
-    /// Which ring.
+    /// The ring whose token is wanted.
     pub ring: RingId,
-    /// Who has something to send.
+    /// The member that has something to send.
     pub sender: NodeId,
 }
 
@@ -98,7 +98,7 @@ pub fn decode(bytes: Bytes) -> Result<Packet, DecodeError> {
     decode_sealed(bytes, SEAL_BYTES)
 }
 
-/// Reads one datagram whose last `seal_bytes` bytes are for whoever owns the sockets.
+/// Reads one datagram whose last `seal_bytes` bytes are for the owner of the sockets.
 pub fn decode_sealed(bytes: Bytes, seal_bytes: usize) -> Result<Packet, DecodeError> {
     let (header, bytes) = read_header(bytes, seal_bytes)?;
     match header.kind {
@@ -126,7 +126,7 @@ pub fn decode_sealed(bytes: Bytes, seal_bytes: usize) -> Result<Packet, DecodeEr
 }
 
 impl Packet {
-    /// Which cluster it belongs to.
+    /// The cluster that the packet belongs to.
     pub const fn cluster(&self) -> u32 {
         match self {
             Self::Data(data) => data.cluster,
@@ -143,7 +143,7 @@ impl Packet {
         self.encode_sealed(SEAL_BYTES)
     }
 
-    /// The datagram, with `seal_bytes` at its end left 0 for whoever owns the sockets.
+    /// The datagram, with `seal_bytes` at its end left 0 for the owner of the sockets.
     pub fn encode_sealed(&self, seal_bytes: usize) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER_BYTES + 64 + seal_bytes);
         self.encode_body(&mut out);
@@ -166,7 +166,7 @@ impl Packet {
 }
 
 impl Data {
-    /// Reads a datagram that [`is_data`], whose last `seal_bytes` bytes are for whoever owns the sockets: the
+    /// Reads a datagram that [`is_data`], whose last `seal_bytes` bytes are for the owner of the sockets: the
     /// short way for the most frequent kind.
     #[inline(always)]
     pub(crate) fn decode(bytes: Bytes, seal_bytes: usize) -> Result<Self, DecodeError> {
@@ -191,7 +191,7 @@ impl Data {
         })
     }
 
-    /// Appends the datagram to `out`, with `seal_bytes` at its end left 0 for whoever owns the sockets.
+    /// Appends the datagram to `out`, with `seal_bytes` at its end left 0 for the owner of the sockets.
     pub fn encode_into(&self, out: &mut Vec<u8>, seal_bytes: usize) {
         self.encode_body(out);
         out.resize(out.len() + seal_bytes, 0);
@@ -217,7 +217,7 @@ impl Data {
         out.extend_from_slice(self.frame.bytes());
     }
 
-    /// Size of the datagram, in bytes, of which the last `seal_bytes` are for whoever owns the sockets.
+    /// Size of the datagram, in bytes, of which the last `seal_bytes` are for the owner of the sockets.
     pub fn encoded_len(&self, seal_bytes: usize) -> usize {
         HEADER_BYTES + self.frame.bytes().len() + seal_bytes
     }

@@ -6,8 +6,8 @@ use bytes::Buf;
 use rota_core::contract::{NodeId, RingId, Seq};
 use rota_core::wire::{DecodeError, HEADER_BYTES, Header, Kind, RequestRange};
 
-/// Ranges of requests that one token carries at most: what fits an Ethernet frame beside the other
-/// fields. What does not fit is requested on a later visit.
+/// The most ranges of requests in one token: as many as fit an Ethernet frame beside the other fields. Packets beyond
+/// them are requested on a later visit.
 pub const MAX_REQUEST_RANGES: usize = 110;
 
 /// Bytes after the header of a token without requests.
@@ -15,8 +15,8 @@ const FIXED_BYTES: usize = 8 + 8 + 2 + 2 + 4 + 4 + 2;
 
 pub(super) const RANGE_BYTES: usize = 8 + 4;
 
-/// Ranges of requests that fit a token of at most `datagram_bytes`, the last `seal_bytes` of which are
-/// for whoever owns the sockets.
+/// Ranges of requests that fit a token of at most `datagram_bytes`, the last `seal_bytes` of which are for the owner of
+/// the sockets.
 pub const fn request_ranges_in(datagram_bytes: usize, seal_bytes: usize) -> usize {
     let fixed = HEADER_BYTES + FIXED_BYTES + seal_bytes;
     let ranges = datagram_bytes.saturating_sub(fixed) / RANGE_BYTES;
@@ -33,11 +33,11 @@ const FLAG_RECOVERING: u16 = 2;
 /// The token.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Token {
-    /// Which cluster it belongs to.
+    /// The cluster that the token belongs to.
     pub cluster: u32,
-    /// Which ring it orders.
+    /// The ring that it orders.
     pub ring: RingId,
-    /// Who sent it.
+    /// The member that sent it.
     pub sender: NodeId,
     /// Grows by one with every hop: tells a new token from a repeated one.
     pub token_seq: u64,
@@ -45,15 +45,15 @@ pub struct Token {
     pub seq: Seq,
     /// All received up to: never above `seq`.
     pub aru: Seq,
-    /// Who lowered `aru` last, if it is still below what everybody has.
+    /// The member that lowered `aru` last, until `aru` has reached `seq` again.
     pub aru_id: Option<NodeId>,
     /// Packets multicast during the last rotation, retransmissions included.
     pub fcc: u32,
     /// Packets that all members together wanted to send in the last rotation.
     pub backlog: u32,
-    /// Nothing happened in the last rotation: its receiver may hold it, so it is not repeated soon.
+    /// Whether nothing happened in the last rotation: the receiver may hold the token, so it is not repeated soon.
     pub idle: bool,
-    /// Somebody still has packets of its old ring to send (Totem's `retrans_flg`, membership A8).
+    /// Whether some member still has packets of its old ring to send (Totem's `retrans_flg`, membership A8).
     pub recovering: bool,
     /// Packets to be sent again, ascending, none above `seq`; at most [`MAX_REQUEST_RANGES`].
     pub rtr: Vec<RequestRange>,

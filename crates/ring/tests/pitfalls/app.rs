@@ -1,4 +1,4 @@
-//! An application: what it has sent, and what it was handed.
+//! An application, with the messages that it has sent and the deliveries that it was handed.
 
 use std::collections::BTreeMap;
 

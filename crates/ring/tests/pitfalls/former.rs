@@ -1,4 +1,4 @@
-//! What simulation has found, each made by hand: former lives of nodes, a ring of one that is traced, and
+//! Faults that simulation has found, each made by hand: former lives of nodes, a ring of one that is traced, and
 //! members that learn of more after they have agreed.
 
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! Bugs that other systems have had, each a scenario named after it: `p_01_…` is pitfall P-01 of the table
-//! in `docs/verification.md`. Real engines, a network moved by hand, and what is expected is said out loud.
+//! Bugs that other systems have had, each a scenario named after it: `p_01_…` is pitfall P-01 of the table in
+//! `docs/verification.md`. The scenarios have real engines, a network moved by hand, and explicit expectations.
 
 #![allow(dead_code, reason = "not every scenario uses all of the network")]
 

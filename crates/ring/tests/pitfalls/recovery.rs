@@ -1,4 +1,4 @@
-//! P-24 to P-35: what becomes of the messages of a ring that has broken.
+//! P-24 to P-35: the fate of the messages of a ring that has broken.
 
 use std::collections::BTreeSet;
 

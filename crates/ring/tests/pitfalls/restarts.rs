@@ -1,4 +1,4 @@
-//! Crashes at the moments that hurt, restarts of many, and what must not grow.
+//! Crashes at the moments that hurt, restarts of many, and state that must not grow.
 
 use rota_core::contract::{ConfigurationKind, Service};
 

@@ -1,4 +1,4 @@
-//! What must hold of the deliveries, checked with each of them.
+//! The rules for the deliveries, checked with each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

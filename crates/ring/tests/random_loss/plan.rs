@@ -1,4 +1,4 @@
-//! What a seed decides: the ring, the faults and the traffic.
+//! The plan that a seed decides: the ring, the faults and the traffic.
 
 use rota_core::contract::{NodeId, Service};
 use rota_core::timing::{Timers, Timing};

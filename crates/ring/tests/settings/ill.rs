@@ -1,4 +1,4 @@
-//! One member is ill, or there is one too many: what becomes of the others.
+//! Rings with an ill member, or with one too many: the others go on.
 
 use rota_core::contract::{Engine, Service};
 use rota_ring::wire::Packet;

@@ -1,4 +1,4 @@
-//! Nodes that are configured with different lists of who counts in primaries: never two primaries among nodes that have met.
+//! Nodes that are configured with different electorates: never two primaries among nodes that have met.
 
 use std::collections::BTreeMap;
 

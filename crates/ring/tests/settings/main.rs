@@ -1,5 +1,5 @@
-//! Nodes that are configured in different ways, as during each rolling change of a setting; and what becomes of them where
-//! nothing is agreed on.
+//! Nodes that are configured in different ways, as during each rolling change of a setting; and broken versions, whose
+//! members do not agree on their settings.
 
 #![allow(dead_code, reason = "not every scenario uses all of the network")]
 

@@ -1,4 +1,4 @@
-//! What has to hold for them.
+//! The rules that have to hold for nodes that are configured in different ways.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The language of the scenarios: a command, `----`, what it prints.
+//! The language of the scenarios: a command, `----`, and the output of the command.
 //!
 //! | command | does |
 //! |---|---|
@@ -7,13 +7,13 @@
 //! | `form` | lets the ring form, up to A's first visit |
 //! | `data B [1 2 5]` | hands B the data waiting for it, or only these packets |
 //! | `token B` | hands B the token waiting for it |
-//! | `round` | hands everybody all data and the token, once round from who has it next |
+//! | `round` | hands all members all data and the token, once round from the member that has it next |
 //! | `drop B 1 2` | loses packets on their way to B; `drop B token` the token |
 //! | `duplicate B` | doubles the token on its way to B |
 //! | `block A 1`, `unblock A` | A's socket takes one more burst and is full, or takes again |
 //! | `wait 5ms` | lets time pass, with all timers on its way |
-//! | `state` | what each member has, knows to be safe, and reads first |
-//! | `retransmissions` | how many packets each member has sent again |
+//! | `state` | prints each member's aru, safe line, and class to read first |
+//! | `retransmissions` | prints the number of packets that each member has sent again |
 
 use bytes::Bytes;
 use rota_core::contract::{Class, Engine, Input, NodeId, Service, Time};

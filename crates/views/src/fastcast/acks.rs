@@ -1,4 +1,4 @@
-//! What the members have said of themselves: fig. 2's `acks`, as one number for each member.
+//! The acknowledgements of the members: fig. 2's `acks`, as one number for each member.
 //!
 //! A member that says `acked` holds all packets up to this sequence number and knows that these are their
 //! places. Packets are delivered in the order of their numbers; so the lowest of these numbers says all
@@ -14,7 +14,7 @@ use rota_core::mutants::{self, Mutant};
 pub(super) struct Acks {
     acked: Vec<Seq>,
     delivered: Vec<Seq>,
-    /// Of each member, up to which number it has the packets of each: row by row.
+    /// For each member, the numbers up to which it has the packets of each: row by row.
     have: Vec<u64>,
     ready: Seq,
     released: Seq,
@@ -35,12 +35,12 @@ impl Acks {
         self.acked.len()
     }
 
-    /// All members have acknowledged everything up to here (fig. 2 l. 30).
+    /// The sequence number up to which all members have acknowledged (fig. 2 l. 30).
     pub const fn ready(&self) -> Seq {
         self.ready
     }
 
-    /// All members have delivered everything up to here.
+    /// The sequence number up to which all members have delivered.
     pub const fn released(&self) -> Seq {
         self.released
     }
@@ -81,17 +81,17 @@ impl Acks {
         *have = number.max(*have);
     }
 
-    /// Who has not acknowledged everything up to `seq`, bit by bit.
+    /// The members that have not acknowledged everything up to `seq`, bit by bit.
     pub fn behind(&self, seq: Seq) -> u128 {
         mask(self.acked.iter().map(|&acked| acked < seq))
     }
 
-    /// Whose applications keep the windows closed, bit by bit.
+    /// The members whose applications keep the windows closed, bit by bit.
     pub fn slowest(&self) -> u128 {
         mask(self.delivered.iter().map(|&seq| seq == self.released))
     }
 
-    /// Who lacks packet `number` of member `of`, as far as is known, bit by bit.
+    /// The members not known to have packet `number` of member `of`, bit by bit.
     pub fn lacking(&self, of: usize, number: u64) -> u128 {
         mask((0..self.members()).map(|member| self.have(member, of) < number))
     }

@@ -1,39 +1,39 @@
-//! What a data path is told once.
+//! The configuration of the data path, given once.
 
 use rota_core::contract::Class;
 use rota_core::shares::Capacity;
 use rota_core::wire;
 use rota_ring::RingConfig;
 
-/// Everything that FastCast is told.
+/// All settings of FastCast.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FastConfig {
     /// Datagrams of other clusters are counted and dropped.
     pub cluster: u32,
     /// The largest datagram, in bytes of UDP payload.
     pub datagram_bytes: usize,
-    /// How many of them, at the end, are for whoever owns the sockets: a checksum, or a seal.
+    /// The bytes at the end of a datagram that are left to the owner of the sockets: a checksum, or a seal.
     pub seal_bytes: usize,
     /// Packets that a member may have under way: sent, and not known to be delivered by all. Every
     /// member keeps as many of each other at most.
     pub window: u32,
-    /// Where control for all goes that travels alone. [`Class::Token`] is read first; [`Class::Data`] waits
-    /// behind packets, but is one multicast where there is one, and not one datagram for each member: with
-    /// many members and little load that is faster.
+    /// The class of control datagrams for all that travel alone. [`Class::Token`] is read first; [`Class::Data`] waits
+    /// behind packets, but is one multicast where there is one, and not one datagram for each member: with many members
+    /// and little load that is faster.
     pub control: Class,
-    /// What the link of this member takes in: senders keep to their shares of it (§3.5). `None`: all send
-    /// as fast as the windows let them.
+    /// The capacity of this member's link: senders keep to their shares of it (§3.5). `None`: all send as fast as the
+    /// windows let them.
     pub capacity: Option<Capacity>,
-    /// Senders go by less than the capacity while packets get lost: others use the links, too, or nobody knows what they
-    /// take in ([`Capacity::UNKNOWN`]).
+    /// Whether senders go by less than the capacity while packets get lost: for links that others use, too, or whose
+    /// capacity is not known ([`Capacity::UNKNOWN`]).
     pub yields: bool,
 }
 
 impl FastConfig {
-    /// Packets under way where nothing else is said.
+    /// The default of `window`, in packets.
     pub const DEFAULT_WINDOW: u32 = 256;
 
-    /// For a view beside a ring with this configuration.
+    /// The configuration for a view beside a ring with this one.
     pub const fn beside(ring: &RingConfig) -> Self {
         Self {
             cluster: ring.cluster,

@@ -1,4 +1,4 @@
-//! Packets of this member: when they leave, and how many at once (fig. 2 l. 8 to 12, §3.5).
+//! The sending of this member's packets, in bursts (fig. 2 l. 8 to 12, §3.5).
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -14,17 +14,17 @@ use rota_core::contract::{Burst, Class, Output, Seq, Target, Time};
 use rota_core::mutants::{self, Mutant};
 use rota_core::pack::OutFrame;
 
-/// Packets of one burst: what one offloaded send may take, with room for a control datagram.
+/// The most packets of one burst: as many as one offloaded send may take, with room for a control datagram.
 const BURST_PACKETS: usize = 44;
 
-/// What is gathered while own packets are under way, in bytes (§3.5).
+/// The bytes that are gathered while own packets are under way (§3.5).
 const GATHER_BYTES: usize = 4096;
 
 /// Packets that the window has to let through before a burst is worth it.
 const WINDOW_STEP: u64 = 16;
 
 impl InView {
-    /// How many packets more the window lets through.
+    /// The number of packets that the window still lets through.
     const fn room(&self) -> u64 {
         let window = self.config.window as u64;
         window.saturating_sub(self.own.sent - self.own.released)
@@ -34,7 +34,7 @@ impl InView {
         WINDOW_STEP.min(u64::from(self.config.window / 4)).max(1)
     }
 
-    /// Whether what the window kept back may leave now.
+    /// Whether packets that the window kept back may leave now.
     pub fn is_unblocked(&self) -> bool {
         self.own.blocked && self.room() >= self.window_step()
     }
@@ -49,8 +49,8 @@ impl InView {
         self.own.sent > self.own.acked
     }
 
-    /// How many of `waiting` packets leave now. Small ones wait while others are under way, until there
-    /// is enough of them for larger packets (§3.5).
+    /// The number of the `waiting` packets that leave now. Small ones wait while others are under way, until there is
+    /// enough of them for larger packets (§3.5).
     fn allowed(&mut self, waiting: usize, counters: &mut FastCounters) -> usize {
         let full = self.config.frame_bytes();
         let gathered = waiting.saturating_sub(1) * full;
@@ -87,7 +87,7 @@ impl InView {
         let count = gate.let_through(now, wanted, self.config.datagram_bytes, beside);
         self.own.held = wanted > 0 && count == 0;
         if count == 0 {
-            // Whether it is the rate that packets wait for, is known only now.
+            // Only now it is known whether packets wait for the rate.
             gate.observe(now, backlog.len() * self.config.frame_bytes());
             self.send_word(now, gate);
             return false;
@@ -119,7 +119,7 @@ impl InView {
         true
     }
 
-    /// Bytes of what is about to leave.
+    /// The bytes that are about to leave.
     pub fn output_bytes(&self) -> usize {
         let bytes = |output: &Output| match output {
             Output::Send { burst, .. } => burst.bytes.len(),
@@ -128,7 +128,7 @@ impl InView {
         self.outputs.iter().map(bytes).sum()
     }
 
-    /// A word about shares leaves as soon as there is one: it does not wait for what it is to change.
+    /// Sends a word about shares as soon as there is one: the word does not wait for the rate that it is to change.
     fn send_word(&mut self, now: Time, gate: &mut Gate) {
         if self.room() == 0 {
             return;
@@ -171,7 +171,7 @@ impl InView {
         self.streams[me].packets.insert(number, slot);
     }
 
-    /// What follows from new packets of this member: here they have arrived.
+    /// Advances with new packets of this member, which have arrived here.
     fn take_off(&mut self, now: Time) {
         if self.is_leader() {
             self.assign(in_view::LEADER);
@@ -182,7 +182,7 @@ impl InView {
         self.advance(now);
     }
 
-    /// What leaves: nothing, where nobody else is.
+    /// The bursts that leave: none from a member that is alone.
     fn bursts(&self, burst: BurstBuilder) -> Vec<Burst> {
         if self.members() == 1 {
             return Vec::new();
@@ -190,12 +190,12 @@ impl InView {
         burst.finish()
     }
 
-    /// What the last packet of a burst tells of the places of all in it, if this member gives places and the packet
-    /// has `bytes` of messages and room for that: then nothing else has to be said of them.
+    /// The places of all packets of a burst, which its last packet tells, if this member gives places and that packet,
+    /// with `bytes` of messages, has room for them: then no control datagram has to tell them.
     fn places_beside(&self, first: Seq, count: usize, bytes: usize) -> Option<FastPlaces> {
         let fits = bytes + FastPlaces::BYTES <= self.config.frame_bytes();
         let count = u16::try_from(count).ok()?;
-        // Those of others, if they were not told, are told with these, so that nobody sees a hole.
+        // If places before these were not told yet, one control datagram tells all, so that no member sees a gap.
         let next = self.is_leader() && self.has_told(first - 1);
         (fits && next).then_some(FastPlaces { first, count })
     }

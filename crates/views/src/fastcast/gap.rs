@@ -1,25 +1,25 @@
-//! When to ask for what is missing: after a while, and then once in a round trip.
+//! The times of requests for a gap: after a while, and then once in a round trip.
 
 use super::patience::RoundTrip;
 use rota_core::contract::Time;
 
-/// What is missing of one sender's packets, or of the order.
+/// The gap in one sender's packets, or in the order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gap {
-    /// Since when nothing of it has moved.
+    /// The time since which the gap has not moved.
     since: Option<Time>,
     aru: u64,
-    /// What was missing up to here was asked for.
+    /// Missing numbers up to here were requested.
     asked_to: u64,
     retry_at: Time,
     tries: u32,
-    /// Of what was asked for last, something has come, and something came twice.
+    /// Whether a number of the last request has come, and whether one has come twice.
     came: bool,
     came_twice: bool,
 }
 
 impl Gap {
-    /// Everything up to `aru` is here, and something up to `known` is known to exist.
+    /// Takes note that everything up to `aru` is here, and that numbers up to `known` are known to exist.
     pub fn update(&mut self, now: Time, aru: u64, known: u64) {
         if aru >= known {
             self.since = None;
@@ -33,7 +33,7 @@ impl Gap {
         self.aru = aru;
     }
 
-    /// When to ask; `hole`: something above what is missing is here.
+    /// The time of the next request; `hole` says whether numbers above the gap are here.
     pub fn due_at(&self, patience: &RoundTrip, hole: bool) -> Option<Time> {
         let since = self.since?;
         if self.aru < self.asked_to {
@@ -43,27 +43,27 @@ impl Gap {
         }
     }
 
-    /// Whether this number was asked for.
+    /// Whether this number was requested.
     pub const fn asked_for(&self, number: u64) -> bool {
         number <= self.asked_to
     }
 
-    /// Whether this, which has come, is the first that has of what was asked for last.
+    /// Whether this number, which has come, is the first of the last request that has.
     pub const fn first_to_come(&mut self, number: u64) -> bool {
         self.asked_for(number) && !core::mem::replace(&mut self.came, true)
     }
 
-    /// Whether this, which has come twice, is the first that has of what was asked for last.
+    /// Whether this number, which has come twice, is the first of the last request that has.
     pub const fn first_to_come_twice(&mut self, number: u64) -> bool {
         self.asked_for(number) && !core::mem::replace(&mut self.came_twice, true)
     }
 
-    /// How often it was asked in vain.
+    /// The number of requests in vain.
     pub const fn tries(&self) -> u32 {
         self.tries
     }
 
-    /// Everything that is missing up to `last` was asked for.
+    /// Notes that everything that is missing up to `last` was requested.
     pub fn on_asked(&mut self, now: Time, last: u64, patience: &RoundTrip) {
         self.asked_to = self.asked_to.max(last);
         self.retry_at = now.after(patience.backed_off(self.tries));

@@ -1,5 +1,5 @@
-//! Where bandwidth shares hold packets back (§3.5): all that leaves passes here. Without a capacity to share
-//! the gate is always open.
+//! The gate at which bandwidth shares hold packets back (§3.5): all datagrams that leave pass here. Without a capacity
+//! to share the gate is always open.
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -9,10 +9,10 @@ use rota_core::shares::{
     Bursts, Capacity, Demand, Estimate, Losses, Note, Pacer, Shares, Waiting, Word,
 };
 
-/// Packets that wait until so many may leave at once.
+/// Packets wait until this many may leave at once.
 const STEP: usize = 16;
 
-/// How much may leave, and when more may.
+/// The number of packets that may leave now, and the time at which more may.
 #[derive(Debug)]
 pub(super) struct Gate {
     paced: Option<Paced>,
@@ -24,35 +24,35 @@ struct Paced {
     demand: Demand,
     pacer: Pacer,
     bursts: Bursts,
-    /// What the own link takes in, if that is to be found out.
+    /// The estimate of the own link's capacity, if that is to be found out.
     estimate: Option<Estimate>,
     /// All bytes of packets that have left.
     sent: u64,
     /// Bytes that wait for nothing but the rate.
     held: Option<usize>,
-    /// In a view with others.
+    /// Whether this member is in a view with others.
     on: bool,
-    /// The increase under way, and since when it is.
+    /// The increase under way, and its begin.
     increase: Option<(u64, Time)>,
     increases: Increases,
 }
 
-/// How long increases took, from the request until they were in force (FastCast §4.2).
+/// The durations of increases, from the request until they were in force (FastCast §4.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Increases {
     pub count: u64,
-    /// All together.
+    /// The sum of the durations, in microseconds.
     pub micros: u64,
-    /// How many took longer than [`SLOW`].
+    /// The number of increases that took longer than [`SLOW`].
     pub slow: u64,
 }
 
-/// An increase that takes so long, in nanoseconds, is counted.
+/// An increase that takes longer than this, in nanoseconds, counts as slow.
 const SLOW: u64 = 10_000_000;
 
 impl Gate {
-    /// A gate for a link that takes in so much; without, one that is always open. If it yields, it goes by less than that
-    /// while packets get lost.
+    /// A gate for a link of this capacity; without one, a gate that is always open. A gate that yields goes by less
+    /// than the capacity while packets get lost.
     pub fn new(capacity: Option<Capacity>, yields: bool) -> Self {
         let paced = |capacity: Capacity| {
             let bursts = Bursts::of(capacity);
@@ -82,7 +82,7 @@ impl Gate {
         self.paced.as_mut().filter(|paced| paced.on)
     }
 
-    /// What the others are to know before the next view.
+    /// The note to the others, before the next view.
     pub fn note(&self) -> Vec<u8> {
         let note = self
             .paced
@@ -91,7 +91,7 @@ impl Gate {
         note.map(|note| note.to_vec()).unwrap_or_default()
     }
 
-    /// A view begins, with the notes of its members; `me` is one of them.
+    /// Begins a view, with the notes of its members; `me` is the index of this one.
     pub fn install(&mut self, now: Time, me: usize, notes: &[Bytes]) {
         let Some(paced) = &mut self.paced else {
             return;
@@ -109,23 +109,23 @@ impl Gate {
         paced.apply(now);
     }
 
-    /// How long increases took.
+    /// The durations of increases.
     pub fn increases(&self) -> Increases {
         let paced = self.paced.as_ref();
         paced.map(|paced| paced.increases).unwrap_or_default()
     }
 
-    /// What of the link is lost, if it is to be found out what that takes in.
+    /// The losses on the own link, if its capacity is to be found out.
     pub fn losses(&self) -> Losses {
         let paced = self.paced.as_ref();
         let estimate = paced.and_then(|paced| paced.estimate.as_ref());
         estimate.map(Estimate::losses).unwrap_or_default()
     }
 
-    /// What there is to know of links and of the own rate, by name: what may become less. Nothing without a capacity.
+    /// The levels of links and of the own rate, by name: values that may become less. `None` without a capacity.
     pub fn levels(&self) -> Option<[(&'static str, u64); 3]> {
         let shares = self.shares()?;
-        // Of a link of which nothing is known it is 0.
+        // The level of an unknown link is 0.
         let kbps = |capacity: Capacity| match capacity {
             Capacity::UNKNOWN => 0,
             known => known.bits_per_second() / 1_000,
@@ -142,18 +142,19 @@ impl Gate {
         self.paced.as_ref().map(|paced| &paced.shares)
     }
 
-    /// The view has ended.
+    /// Ends the view.
     pub fn freeze(&mut self, now: Time) {
         if let Some(paced) = &mut self.paced {
             paced.shares.freeze();
             paced.on = false;
-            // It is cancelled.
+            // The increase is cancelled.
             paced.increase = None;
             paced.apply(now);
         }
     }
 
-    /// How many of `wanted` packets of up to `size` bytes may leave now, with `beside` bytes of control in their burst.
+    /// The number of the `wanted` packets of up to `size` bytes that may leave now, with `beside` bytes of control in
+    /// their burst.
     pub fn let_through(&mut self, now: Time, wanted: usize, size: usize, beside: usize) -> usize {
         let Some(paced) = self.on_mut() else {
             return wanted;
@@ -171,7 +172,7 @@ impl Gate {
         (allowance.saturating_sub(beside) / size).clamp(1, wanted)
     }
 
-    /// Packets of so many bytes leave now.
+    /// Notes that packets of `bytes` bytes leave now.
     pub fn sent(&mut self, now: Time, bytes: usize) {
         if let Some(paced) = self.on_mut() {
             paced.sent += bytes as u64;
@@ -179,22 +180,22 @@ impl Gate {
         }
     }
 
-    /// Datagrams of so many bytes leave now that wait for nothing.
+    /// Notes that datagrams of `bytes` bytes leave now that wait for nothing.
     pub fn owe(&mut self, now: Time, bytes: usize) {
         if let Some(paced) = self.on_mut() {
             paced.pacer.owe(now, bytes);
         }
     }
 
-    /// Packets of so many bytes are sent again now.
+    /// Notes that packets of `bytes` bytes are sent again now.
     pub fn repaired(&mut self, now: Time, bytes: usize) {
         if let Some(paced) = self.on_mut().filter(|_| bytes > 0) {
             paced.pacer.repaired(now, bytes);
         }
     }
 
-    /// A packet of so many bytes came: whose, and which of theirs; whether for the first time, and whether it had
-    /// been asked for.
+    /// Notes a packet of `bytes` bytes that came: its sender and its number; whether it came for the first time, and
+    /// whether it had been requested.
     pub fn on_packet(
         &mut self,
         now: Time,
@@ -212,7 +213,7 @@ impl Gate {
         }
     }
 
-    /// So many bytes wait to be sent: what is required follows.
+    /// Notes that `waiting` bytes wait to be sent: the requirement follows.
     pub fn observe(&mut self, now: Time, waiting: usize) {
         if let Some(paced) = self.on_mut() {
             if let Some(estimate) = &mut paced.estimate
@@ -232,7 +233,7 @@ impl Gate {
         }
     }
 
-    /// A word to broadcast.
+    /// The next word to broadcast.
     pub fn poll_word(&mut self, now: Time) -> Option<Word> {
         let paced = self.on_mut()?;
         let word = paced.shares.poll_word()?;
@@ -243,7 +244,7 @@ impl Gate {
         Some(word)
     }
 
-    /// A word was delivered; answers whether it was one.
+    /// Takes a word that was delivered; returns whether it was sound.
     pub fn on_word(&mut self, now: Time, sender: u16, word: &[u8]) -> bool {
         let Some(paced) = self.on_mut() else {
             return true;
@@ -254,7 +255,7 @@ impl Gate {
         known
     }
 
-    /// A member says which request of this one it has applied last.
+    /// Notes the last request of this member that another one has applied.
     pub fn on_applied(&mut self, now: Time, member: usize, number: u64) {
         if let Some(paced) = self.on_mut() {
             paced.shares.on_applied(member, number);
@@ -268,13 +269,13 @@ impl Gate {
         paced.shares.take_news().then(|| paced.shares.applied())
     }
 
-    /// How many others have applied the increase that this member waits for, if it does.
+    /// The number of others that have applied the increase that this member waits for, if it waits for one.
     pub fn waits_for_others(&self) -> Option<usize> {
         let shares = &self.on()?.shares;
         (shares.ongoing_increase() > 0 && shares.delivered()).then(|| shares.acks())
     }
 
-    /// When more may leave than now, or is to be required.
+    /// The time at which more may leave than now, or the requirement is looked at again.
     pub fn next_time(&self) -> Option<Time> {
         let paced = self.on()?;
         let more = paced.held.and_then(|bytes| paced.pacer.next_time(bytes));
@@ -285,7 +286,7 @@ impl Gate {
 }
 
 impl Paced {
-    /// Bursts and requirements follow what all go by.
+    /// Adapts bursts and requirements to the capacity that all go by.
     fn follow_capacity(&mut self, now: Time) {
         let capacity = self.shares.capacity();
         let bursts = Bursts::of(capacity);
@@ -296,7 +297,7 @@ impl Paced {
         self.demand.limit(capacity.shared());
     }
 
-    /// The rate follows the shares.
+    /// Adapts the rate to the shares.
     fn apply(&mut self, now: Time) {
         let under_way = self.shares.increase_number();
         if let Some((number, since)) = self.increase
@@ -322,7 +323,7 @@ mod tests {
     const MS: u64 = 1_000_000;
     const SIZE: usize = 1_000;
 
-    /// In a view of two.
+    /// A gate in a view of two.
     fn gate() -> Gate {
         let capacity = Capacity::new(1_000_000_000);
         let mut gate = Gate::new(Some(capacity), false);
@@ -336,7 +337,7 @@ mod tests {
         gate.install(now, 0, &[note.clone(), note]);
     }
 
-    /// Packets that leave in so many milliseconds, where any number waits.
+    /// The packets that leave in `millis` milliseconds, while any number waits.
     fn leave(gate: &mut Gate, from: Time, millis: u64) -> usize {
         let times = (0..millis).map(|at| from.after(at * MS));
         let counts = times.map(|now| {

@@ -1,4 +1,4 @@
-//! What a member knows in one view, and what may be delivered of it.
+//! The knowledge of a member in one view, and the packets that may be delivered.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -17,12 +17,12 @@ use rota_core::mutants::{self, Mutant};
 /// The leader: the first of the view (fig. 2 l. 6).
 pub(super) const LEADER: usize = 0;
 
-/// What is kept of a packet until it is delivered: fig. 2's `pendings`.
+/// The entry of a packet until it is delivered: fig. 2's `pendings`.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     pub load: Load,
     pub bytes: Bytes,
-    /// When this member sent it again last, and to whom: one member, or all.
+    /// The time at which this member sent it again last, and the receiver: one member, or all.
     pub resent: Option<(Time, Option<u16>)>,
 }
 
@@ -32,9 +32,9 @@ pub(super) struct Stream {
     pub packets: Buffer<Slot>,
     /// The highest that is known to exist.
     pub heard: u64,
-    /// Those up to here have a place that is known.
+    /// Packets up to here have a known place.
     pub placed: u64,
-    /// Those up to here are acknowledged by this member.
+    /// Packets up to here are acknowledged by this member.
     pub acked: u64,
     pub gap: Gap,
 }
@@ -44,15 +44,15 @@ pub(super) struct Stream {
 pub(super) struct Own {
     /// The last that was sent.
     pub sent: u64,
-    /// All members have acknowledged those up to here.
+    /// All members have acknowledged the packets up to here.
     pub acked: u64,
-    /// All members have delivered those up to here.
+    /// All members have delivered the packets up to here.
     pub released: u64,
-    /// The places of those above `released`, as far as they are known.
+    /// The known places of the packets above `released`.
     pub places: VecDeque<Seq>,
-    /// The window kept some back.
+    /// Whether the window kept packets back.
     pub blocked: bool,
-    /// The rate kept some back: a burst will leave, and take control with it.
+    /// Whether the rate kept packets back: a burst will leave, and take control with it.
     pub held: bool,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct InView {
     pub config: FastConfig,
     pub view: View,
     pub streams: Vec<Stream>,
-    /// Whose packet has which place: fig. 2's `seqnos`. The numbers follow, as each sender's packets have
+    /// The sender of the packet in each place: fig. 2's `seqnos`. The numbers follow, as each sender's packets have
     /// places in the order of their numbers.
     pub order: Buffer<u16>,
     pub order_gap: Gap,
@@ -70,7 +70,7 @@ pub(super) struct InView {
     pub top: Seq,
     /// Places up to here are known without a gap and counted in the streams.
     pub placed: Seq,
-    /// This member has everything up to here.
+    /// This member has every packet up to here, with its place.
     pub acked: Seq,
     /// Packets that are known to exist and have no place that is known.
     pub unplaced: u64,
@@ -78,19 +78,20 @@ pub(super) struct InView {
     pub own: Own,
     pub telling: super::tell::ControlState,
     pub patience: RoundTrip,
-    /// Own packets that not all have acknowledged.
+    /// The watch over own packets that not all have acknowledged.
     pub own_watch: Watch,
-    /// Anything that is not ready to be delivered.
+    /// The watch over everything that is not ready to be delivered.
     pub watch: Watch,
-    /// How many others have applied the increase of bandwidth that this member waits for, if it does.
+    /// The number of others that have applied the increase of bandwidth that this member waits for, if it waits for
+    /// one.
     pub applied_by: Option<usize>,
-    /// What others asked for, and who.
+    /// The requests of others, each with its sender.
     pub wanted: Vec<(u16, FastRequest)>,
     pub outputs: VecDeque<Output>,
 }
 
 impl InView {
-    /// Nothing is known (fig. 2 l. 1 to 7).
+    /// A view in which nothing is known yet (fig. 2 l. 1 to 7).
     pub fn new(config: FastConfig, now: Time, view: View) -> Self {
         let members = view.members.len();
         let window = config.window as usize;
@@ -103,7 +104,7 @@ impl InView {
         };
         Self {
             streams: (0..members).map(|_| stream()).collect(),
-            // Nobody has more than its window under way.
+            // No member has more than its window under way.
             order: Buffer::new(0, members * window.next_power_of_two()),
             order_gap: Gap::default(),
             top: 0,
@@ -132,11 +133,11 @@ impl InView {
         self.view.members.len()
     }
 
-    /// How far everything is that is on its way; `None` if nothing is. What senders have sent, and some have, is no progress: the window
-    /// may have room for minutes of that.
+    /// The progress of all packets on their way; `None` if there are none. To send packets, which some members have, is
+    /// no progress: the window may have room for minutes of that.
     pub fn progress(&self) -> Option<u64> {
         let released = self.acks.released();
-        // What others have delivered they need not say while there is room.
+        // Others need not tell of their deliveries while there is room.
         let waits = self.top > self.acks.ready() || self.unplaced > 0 || self.own_watch.is_on();
         waits.then_some(self.acks.ready() + released)
     }
@@ -145,15 +146,15 @@ impl InView {
         self.view.me == LEADER
     }
 
-    /// All packets up to `number` of a member exist.
+    /// Notes that all packets of a member up to `number` exist.
     pub fn hear(&mut self, of: usize, number: u64) {
         let stream = &mut self.streams[of];
         self.unplaced += number.saturating_sub(stream.heard);
         stream.heard = stream.heard.max(number);
     }
 
-    /// The leader gives places to what it has of a member, in the order of its numbers
-    /// (fig. 2 l. 14 to 17).
+    /// Gives places, at the leader, to the packets that it has of a member, in the order of their numbers (fig. 2 l. 14
+    /// to 17).
     pub fn assign(&mut self, of: usize) {
         let stream = &self.streams[of];
         let waiting = stream.packets.aru() - stream.placed;
@@ -164,8 +165,8 @@ impl InView {
         self.count_places();
     }
 
-    /// What follows from new packets and places: how far this member acknowledges (fig. 2 l. 18, 25),
-    /// and what may be delivered (l. 21, 28).
+    /// Advances with new packets and places: this member acknowledges more (fig. 2 l. 18, 25), and more may be
+    /// delivered (l. 21, 28).
     pub fn advance(&mut self, now: Time) {
         self.count_places();
         let before = self.acked;
@@ -209,7 +210,7 @@ impl InView {
         }
     }
 
-    /// What follows for own packets from what all have acknowledged and delivered.
+    /// Advances the own packets, with the acknowledgements and deliveries of all.
     pub fn settle(&mut self, now: Time) {
         let (ready, released) = (self.acks.ready(), self.acks.released());
         let own = &mut self.own;
@@ -234,8 +235,8 @@ impl InView {
         self.patience.answered(now, answered);
     }
 
-    /// The next packet in the order, if all have it and its place (fig. 2 l. 29 to 33). Whatever one
-    /// member delivers, all members hold: nobody needs it here any more.
+    /// The next packet in the order, if all have it and its place (fig. 2 l. 29 to 33). All members hold a packet that
+    /// one member delivers: no member needs it from here any more.
     pub fn deliver(&mut self, now: Time) -> Option<Packet> {
         let seq = self.order.discarded() + 1;
         if seq > self.acks.ready() {
@@ -256,8 +257,8 @@ impl InView {
         })
     }
 
-    /// What to read first. Acknowledgements and places come in alone when there is little to do; packets
-    /// that others have and this member lacks are probably in the other socket already.
+    /// The class to read first. Acknowledgements and places come in alone when there is little to do; packets that
+    /// others have and this member lacks are probably in the other socket already.
     pub fn reading(&self) -> Class {
         let waits_for_packets = self.placed > self.acked;
         if waits_for_packets && !self.is_blocked() {
@@ -277,7 +278,7 @@ impl InView {
         here && id.number <= stream.placed
     }
 
-    /// The view has ended: what is known of it.
+    /// Ends the view; returns the knowledge of it.
     pub fn freeze(self) -> Frozen {
         let delivered: Vec<u64> = self
             .streams
@@ -307,7 +308,7 @@ impl InView {
     }
 }
 
-/// What was not delivered of a sender's packets, whose first ones have these places.
+/// Adds the packets of a sender that are here and were not delivered; the first ones have these places.
 fn hold(sender: u16, stream: Stream, mut places: VecDeque<Seq>, held: &mut Vec<Held>) {
     for number in stream.packets.discarded() + 1..=stream.packets.high() {
         let place = places.pop_front();

@@ -1,21 +1,21 @@
-//! FastCast: a fixed sequencer, packets by multicast from everybody at once, and delivery when all have
-//! acknowledged (G. Berthou and V. Quéma, *FastCast*, Middleware 2013, §3.3 and figure 2).
+//! FastCast: a fixed sequencer, packets by multicast from all members at once, and delivery when all have acknowledged
+//! (G. Berthou and V. Quéma, *FastCast*, Middleware 2013, §3.3 and figure 2).
 //!
-//! [`FastCast`] is the data path of a view: changes of views are `crate`' business.
-//! `docs/protocols/fastcast.md` says how it works here, and where it differs from the paper.
+//! [`FastCast`] is the data path of a view; the root of the crate changes views. `docs/protocols/fastcast.md` has the
+//! protocol as it works here, and its differences from the paper.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `path` | [`FastCast`]: from the calls of a view engine to the view that is on |
-//! | `in_view` | all that a member knows in one view; what may be delivered |
+//! | `path` | [`FastCast`]: the calls of a view engine, and the view that is on |
+//! | `in_view` | the knowledge of a member in one view, and the packets that may be delivered |
 //! | `receive` | datagrams that come in (fig. 2 l. 13 to 28) |
-//! | `flight` | packets of its own: when, and how many at once (fig. 2 l. 8 to 12) |
-//! | `tell` | what it tells the others, and when (fig. 2 l. 19 and 24) |
-//! | `repair` | asking for what is missing, sending again (fig. 2 l. 34 to 37) |
-//! | `acks` | what the others have told |
-//! | `gap` | when to ask for what is missing |
-//! | `patience` | round trips; how long to wait before saying something again |
-//! | `gate` | where bandwidth shares hold packets back (§3.5) |
+//! | `flight` | the sending of own packets, in bursts (fig. 2 l. 8 to 12) |
+//! | `tell` | the control datagrams of a member (fig. 2 l. 19 and 24) |
+//! | `repair` | requests for missing packets, and retransmissions (fig. 2 l. 34 to 37) |
+//! | `acks` | the acknowledgements of the members |
+//! | `gap` | the times of requests for a gap |
+//! | `patience` | round trips, and the waits before messages are repeated |
+//! | `gate` | the gate at which bandwidth shares hold packets back (§3.5) |
 //! | [`rota_core::shares`] | those shares |
 
 mod acks;

@@ -1,4 +1,4 @@
-//! [`FastCast`]: from the calls of a view engine to the view that is on.
+//! [`FastCast`]: the data path that hands the calls of a view engine to the view that is on.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -23,7 +23,7 @@ pub struct FastCast {
     view: Option<InView>,
     /// The view before, while there is none.
     last: Option<RingId>,
-    /// What has come meanwhile of what may be the next one.
+    /// The datagrams that have come meanwhile, and may be of the next view.
     early: Vec<Bytes>,
     gate: Gate,
     counters: FastCounters,
@@ -45,12 +45,12 @@ impl FastCast {
         }
     }
 
-    /// What members have of their links in this view, if a capacity is configured.
+    /// The shares of the members in this view, if a capacity is configured.
     pub fn shares(&self) -> Option<&Shares> {
         self.gate.shares()
     }
 
-    /// What it has counted.
+    /// The counters of the data path.
     pub const fn counters(&self) -> &FastCounters {
         &self.counters
     }
@@ -79,7 +79,7 @@ impl DataPath for FastCast {
         self.gate.note()
     }
 
-    /// Fig. 3 l. 19 to 26: what has a place by its place, then the rest by name.
+    /// Fig. 3 l. 19 to 26: packets with a place by their places, then the others by name.
     fn arrange(held: &mut Vec<Held>) {
         let key = |held: &Held| {
             let place = held.place.first().copied();
@@ -94,7 +94,7 @@ impl DataPath for FastCast {
     fn on_datagram(&mut self, now: Time, _class: Class, datagram: Bytes) {
         self.now = now;
         if self.view.is_none() {
-            // Kept as it came: it is looked at when there is a view.
+            // The datagram is kept as it came, for the next view.
             let packet = FastPacket::decode(datagram.clone(), self.config.seal_bytes);
             let old = packet.is_ok_and(|packet| Some(packet.ring()) == self.last);
             if old || self.early.len() == MOST_EARLY {
@@ -122,7 +122,7 @@ impl DataPath for FastCast {
     }
 
     fn on_timer(&mut self, now: Time) {
-        // What is due is looked for with the outputs.
+        // The outputs look for the work that is due.
         self.now = now;
     }
 

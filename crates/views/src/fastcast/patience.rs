@@ -1,20 +1,20 @@
-//! How long things take here, and how long to wait before saying them again.
+//! Round trips as they are measured here, and the waits before messages are repeated.
 
 use rota_core::contract::Time;
 
 const MICROS: u64 = 1_000;
 const MILLIS: u64 = 1_000_000;
 
-/// Before anything was measured.
+/// The time-out before the first measurement, in nanoseconds.
 const FIRST_TIMEOUT: u64 = 10 * MILLIS;
-/// Less than this tells nothing on a machine that runs other programs, too.
+/// The least time-out: a shorter one tells nothing on a machine that runs other programs, too.
 const LEAST_TIMEOUT: u64 = 5 * MILLIS;
-/// Who has said something in vain says it again at least this often.
+/// The longest time-out: a member repeats a message that was in vain at least this often.
 const MOST_TIMEOUT: u64 = 200 * MILLIS;
 
 /// Packets of one sender seldom pass each other on the way.
 const HOLE_GRACE: u64 = 200 * MICROS;
-/// What others have may wait in a socket here.
+/// Packets that others have may wait in a socket here.
 const LEAST_HEARSAY_GRACE: u64 = 2 * MILLIS;
 const MOST_HEARSAY_GRACE: u64 = 50 * MILLIS;
 
@@ -23,9 +23,9 @@ const MOST_HEARSAY_GRACE: u64 = 50 * MILLIS;
 pub(super) struct RoundTrip {
     /// Smoothed, with their mean deviation, as for TCP (RFC 6298).
     round_trip: Option<(u64, u64)>,
-    /// What is timed now: a sequence number of ours, and since when.
+    /// The present measurement: a number of this member's, and the time at which it was told.
     sample: Option<(u64, Time)>,
-    /// How long to wait for what only others are known to have.
+    /// The time to wait for packets that only others are known to have, in nanoseconds.
     hearsay_grace: u64,
 }
 
@@ -38,7 +38,7 @@ impl RoundTrip {
         }
     }
 
-    /// How long to wait for an answer, in nanoseconds.
+    /// The time to wait for an answer, in nanoseconds.
     pub fn timeout(&self) -> u64 {
         let timeout = self
             .round_trip
@@ -48,29 +48,29 @@ impl RoundTrip {
         timeout.clamp(LEAST_TIMEOUT, MOST_TIMEOUT)
     }
 
-    /// How long an answer takes, in nanoseconds.
+    /// The time that an answer takes, in nanoseconds.
     pub fn round_trip(&self) -> u64 {
         self.round_trip.map_or(MILLIS, |(smoothed, _)| smoothed)
     }
 
-    /// Waits longer after each time in vain.
+    /// The time to wait for an answer after `tries` times in vain, in nanoseconds: longer after each.
     pub fn backed_off(&self, tries: u32) -> u64 {
         (self.timeout() << tries.min(10)).min(MOST_TIMEOUT)
     }
 
-    /// Up to `seq` was said now, unless something else is timed already.
+    /// Begins to time the answer to a message up to `seq`, unless another one is timed already.
     pub fn begin(&mut self, now: Time, seq: u64) {
         if self.sample.is_none() {
             self.sample = Some((seq, now));
         }
     }
 
-    /// Something was said again: it would not be known what was answered (Karn).
+    /// Gives the measurement up, as a message was repeated: the answer may be to either copy (Karn).
     pub const fn spoil(&mut self) {
         self.sample = None;
     }
 
-    /// Everything up to `seq` was answered.
+    /// Notes that everything up to `seq` was answered.
     pub fn answered(&mut self, now: Time, seq: u64) {
         let Some((waited, since)) = self.sample else {
             return;
@@ -89,23 +89,24 @@ impl RoundTrip {
         });
     }
 
-    /// How long something may be missing before it is asked for; `hole`: what was sent later is here.
+    /// The time that a packet may be missing before it is requested, in nanoseconds; `hole`: packets sent later are
+    /// here.
     pub const fn grace(&self, hole: bool) -> u64 {
         if hole { HOLE_GRACE } else { self.hearsay_grace }
     }
 
-    /// What was asked for came twice: it was only late.
+    /// Notes that a requested packet came twice: it was only late.
     pub fn on_asked_too_early(&mut self) {
         self.hearsay_grace = (2 * self.hearsay_grace).min(MOST_HEARSAY_GRACE);
     }
 
-    /// What was asked for came.
+    /// Notes that a requested packet came.
     pub fn on_repaired(&mut self) {
         self.hearsay_grace = (self.hearsay_grace / 8 * 7).max(LEAST_HEARSAY_GRACE);
     }
 }
 
-/// Says something again until what it is about moves.
+/// The repetition of a message until its subject moves.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
     since: Option<Time>,
@@ -119,7 +120,7 @@ impl Watch {
         self.since.is_some()
     }
 
-    /// Whether something is open now, and how far it has come.
+    /// Takes note whether something is open now, and of its progress.
     pub fn update(&mut self, now: Time, open: bool, progress: u64) {
         if !open {
             *self = Self::default();
@@ -132,7 +133,7 @@ impl Watch {
         Some(self.since?.after(patience.backed_off(self.tries)))
     }
 
-    /// It was said again.
+    /// Notes that the message was repeated.
     pub const fn again(&mut self, now: Time) {
         self.since = Some(now);
         self.tries = self.tries.saturating_add(1);

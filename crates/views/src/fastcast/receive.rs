@@ -12,7 +12,7 @@ use rota_core::mutants::{self, Mutant};
 const MOST_WANTED: usize = 256;
 
 impl InView {
-    /// A datagram of this cluster.
+    /// Takes a datagram of this cluster.
     pub fn on_packet(
         &mut self,
         now: Time,
@@ -31,7 +31,7 @@ impl InView {
             return;
         };
         if from == self.me() {
-            // Sent again by another, who took this member for one that lacks it.
+            // Another member sent it again, and took this one for a member that lacks it.
             return;
         }
         match packet {
@@ -58,7 +58,7 @@ impl InView {
     /// Fig. 2 l. 13 to 21. Only the leader acknowledges a packet at once; the others when they know its
     /// place (l. 23, 24).
     ///
-    /// Answers whether it came for the first time, and whether it had been asked for.
+    /// Returns whether the packet came for the first time, and whether it had been requested.
     fn on_data(
         &mut self,
         now: Time,
@@ -138,7 +138,7 @@ impl InView {
         }
     }
 
-    /// Whether a member of this view can have said this: nobody is further than the windows allow.
+    /// Whether a member of this view can have said this: no member is further than the windows allow.
     fn is_possible(&self, control: &FastControl) -> bool {
         let furthest = self.order.discarded() + self.order.capacity();
         let last = control.last().unwrap_or(0);
@@ -158,7 +158,7 @@ impl InView {
                 .all(|(of, &number)| number <= bound(of))
     }
 
-    /// Fig. 2 l. 26. Places come from the leader; who lacks some may get them from anyone who knows them.
+    /// Fig. 2 l. 26. Places come from the leader; a member that lacks some may get them from any that knows them.
     fn on_places(&mut self, control: &FastControl, counters: &mut FastCounters) {
         if self.me() == LEADER {
             return;
@@ -171,7 +171,7 @@ impl InView {
         let old = self.order.discarded();
         for run in &control.runs {
             let end = seq + u64::from(run.count);
-            // What is settled is passed over at once, however much of it a peer tells.
+            // Settled places are passed over at once, however many of them a peer tells.
             for seq in seq.max(old + 1)..end {
                 self.on_place(seq, run.sender, counters);
             }
@@ -188,7 +188,8 @@ impl InView {
         self.order.insert(seq, sender);
     }
 
-    /// Places that came with packets of the leader (fig. 2 l. 19). It has all packets that it has given places to.
+    /// Takes places that came with packets of the leader (fig. 2 l. 19), which has all packets that it has given places
+    /// to.
     fn on_leaders_places(
         &mut self,
         now: Time,

@@ -1,5 +1,5 @@
-//! Asking for what is missing, and sending again: fig. 2 l. 34 to 37, and what the paper leaves to TCP
-//! or to chance.
+//! Requests for missing packets, and retransmissions: fig. 2 l. 34 to 37, and the cases that the paper leaves to TCP or
+//! to chance.
 
 use alloc::vec::Vec;
 
@@ -14,8 +14,8 @@ use rota_core::contract::{Class, Target, Time};
 use rota_core::mutants::{self, Mutant};
 use rota_core::wire::RequestRange;
 
-/// Packets of its own that a member sends again when nothing is heard of them: enough to show who lacks
-/// what. The others are asked for.
+/// Packets of its own that a member sends again when nothing is heard of them: enough to show the members what they
+/// lack. The other packets are requested.
 const REPEATED: u64 = 8;
 
 /// Packets that are sent again at once because others ask.
@@ -27,7 +27,7 @@ const RANGES: usize = 8;
 /// Requests to the member that made a packet, or to the leader, before others are asked.
 const TRIES_AT_SOURCE: u32 = 2;
 
-/// A packet to send again, and to whom: one member, or all.
+/// A packet to send again, and its receiver: one member, or all.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Resend {
     to: Option<u16>,
@@ -36,7 +36,7 @@ struct Resend {
 }
 
 impl InView {
-    /// What is due: requests, answers, packets again.
+    /// Sends all that is due: requests, answers, packets again.
     pub fn repair(&mut self, now: Time, counters: &mut FastCounters) {
         if self.members() == 1 {
             return;
@@ -49,7 +49,7 @@ impl InView {
         self.repeat_control(now, counters);
     }
 
-    /// When `repair` has something to do, if nothing else happens.
+    /// The time at which `repair` has something to do, if nothing else happens.
     pub fn repair_due_at(&self) -> Option<Time> {
         let patience = &self.patience;
         let gaps = self.streams.iter().filter_map(|stream| {
@@ -116,7 +116,8 @@ impl InView {
         self.order_gap.on_asked(now, self.top, &self.patience);
     }
 
-    /// The source first; when it does not answer, who is known to have it, in turn.
+    /// The member to ask: the source first; when it does not answer, the members that are known to have the packet, in
+    /// turn.
     fn whom_to_ask(&self, source: usize, tries: u32, lacking: u128) -> usize {
         let members = self.members();
         let has = |member: &usize| *member != self.me() && lacking & (1 << member) == 0;
@@ -141,8 +142,8 @@ impl InView {
             }));
     }
 
-    /// Sends own packets again of which nothing is heard, to who lacks them (fig. 2 l. 34 to 37), and asks
-    /// who has not acknowledged them.
+    /// Sends own packets again of which nothing is heard, to members that lack them (fig. 2 l. 34 to 37), and asks
+    /// those for an answer.
     fn repeat_own(&mut self, now: Time, counters: &mut FastCounters) {
         let due = self.own_watch.due_at(&self.patience);
         if due.is_none_or(|due| now < due) {
@@ -169,7 +170,7 @@ impl InView {
         counters.fast_packets_repeated += self.resend(now, resends);
     }
 
-    /// Says again what this member has, and asks those whose word is missing.
+    /// Repeats the control datagram of this member, and asks the members whose word is missing.
     fn repeat_control(&mut self, now: Time, counters: &mut FastCounters) {
         let due = self.watch.due_at(&self.patience);
         if due.is_none_or(|due| now < due) {
@@ -198,7 +199,7 @@ impl InView {
         u128::MAX >> (u128::BITS as usize - self.members())
     }
 
-    /// Sends again what others have asked for.
+    /// Sends the packets again that others have requested.
     fn answer(&mut self, now: Time, counters: &mut FastCounters) {
         if self.wanted.is_empty() {
             return;
@@ -228,7 +229,7 @@ impl InView {
         self.telling.places_from = Some(first.min(request.first));
     }
 
-    /// What of a request is here, and was not sent to who asks just now.
+    /// Looks up the packets of a request that are here, and were not sent to the asking member just now.
     fn look_up(
         &mut self,
         now: Time,
@@ -262,8 +263,8 @@ impl InView {
         }
     }
 
-    /// Lays packets out for sending them again; answers with how many. Those for one member go where its
-    /// control datagrams go: it has waited for them.
+    /// Lays packets out for sending them again; returns their number. Packets for one member go where its control
+    /// datagrams go: it has waited for them.
     fn resend(&mut self, now: Time, mut resends: Vec<Resend>) -> u64 {
         if mutants::on(Mutant::F09) {
             return 0;

@@ -1,10 +1,9 @@
-//! What a member tells the others, and when: fig. 2's `ACK`s (l. 19 and 24), many in one datagram.
+//! The control datagrams of a member: fig. 2's `ACK`s (l. 19 and 24), many in one datagram.
 //!
-//! With nothing going on they leave at once: the leader's as soon as a flight of packets is complete, the
-//! others' as soon as they know the places of what they have. Under load one datagram speaks for many
-//! packets, so that acknowledgements do not grow with the square of the members: each member may send one
-//! in a time that grows with their number, or when it speaks for so many packets that its share of the
-//! network is small.
+//! With nothing going on they leave at once: the leader's as soon as a flight of packets is complete, the others' as
+//! soon as they know the places of the packets they have. Under load one datagram speaks for many packets, so that
+//! acknowledgements do not grow with the square of the members: each member may send one in a time that grows with
+//! their number, or when it speaks for so many packets that its share of the network is small.
 
 use alloc::vec::Vec;
 
@@ -16,14 +15,14 @@ use rota_core::burst::BurstBuilder;
 use rota_core::contract::{Burst, Channel, Class, Output, Seq, Target, Time};
 use rota_core::mutants::{self, Mutant};
 
-/// Between two control datagrams of a member under load, for each member: what all of them send takes
-/// one or two percent of a link of 1 Gbit/s.
+/// The nanoseconds between two control datagrams of a member under load, for each member: the datagrams of all take one
+/// or two percent of a link of 1 Gbit/s.
 const SPACING_NANOS: u64 = 100_000;
 
 /// Packets that a control datagram speaks for, for each member, so that it need not wait.
 const PACKETS: u64 = 14;
 
-/// What was told, and what makes the next time due.
+/// The state that was told, and the reasons for the next control datagram.
 #[derive(Clone, Debug)]
 pub(super) struct ControlState {
     acked: Seq,
@@ -32,19 +31,19 @@ pub(super) struct ControlState {
     announced: Seq,
     last: Option<Time>,
     news_since: Option<Time>,
-    /// No packets are known to follow at once.
+    /// Whether no packets are known to follow at once.
     pub flight_over: bool,
-    /// Who is to be told on demand, bit by bit.
+    /// The members that wait for an answer, bit by bit.
     pub answer: u128,
-    /// Who is asked, bit by bit: something is said again.
+    /// The members that are asked, bit by bit, by a repeated datagram.
     pub ask: u128,
-    /// What is asked for.
+    /// The requests to be sent.
     pub requests: Vec<FastRequest>,
     /// For each member, the last of its requests for bandwidth that was applied here.
     pub applied: Vec<u64>,
-    /// That is new.
+    /// Whether `applied` is new.
     pub applied_news: bool,
-    /// Places that somebody asked this member for begin here.
+    /// The first place that another member requested of this one.
     pub places_from: Option<Seq>,
 }
 
@@ -66,12 +65,12 @@ impl ControlState {
         }
     }
 
-    /// There is something that the others want to know.
+    /// Notes that there is news for the others.
     pub fn on_news(&mut self, now: Time) {
         self.news_since.get_or_insert(now);
     }
 
-    /// Something has to be said, whether there are news or not.
+    /// Whether a control datagram has to leave, with or without news.
     const fn is_urgent(&self) -> bool {
         let wanted = self.ask != 0 || !self.requests.is_empty() || self.places_from.is_some();
         wanted || self.applied_news
@@ -98,7 +97,7 @@ impl InView {
             || self.order.discarded() >= telling.delivered + quarter
     }
 
-    /// When to tell the others what is new here.
+    /// The time of the next control datagram, if one is due.
     pub fn control_due_at(&self) -> Option<Time> {
         if self.members() == 1 {
             return None;
@@ -122,7 +121,7 @@ impl InView {
         Some(due.max(complete))
     }
 
-    /// About how many bytes [`Self::ride`] would add to a burst.
+    /// The approximate number of bytes that [`Self::ride`] would add to a burst.
     pub fn bytes_to_ride(&self) -> usize {
         if self.members() == 1 || !self.has_something_to_say() {
             return 0;
@@ -183,7 +182,7 @@ impl InView {
             .push_back(send(class, to, Burst::single(bytes)));
     }
 
-    /// To all what all want to know; to one what only that one has asked for.
+    /// The receivers of a control datagram: all, or one member for an answer that only that one has asked for.
     fn control_target(&self) -> Target {
         let answer = self.telling.answer;
         let telling = &self.telling;
@@ -195,7 +194,7 @@ impl InView {
         Target::Node(self.view.members[one].node)
     }
 
-    /// All there is to say, in at most `room` bytes where that is possible.
+    /// The next control datagram, of at most `room` bytes where that is possible.
     fn compose(&mut self, now: Time, room: usize) -> FastControl {
         let seal_bytes = self.config.seal_bytes;
         let again = self.telling.ask != 0 || self.telling.answer != 0;
@@ -264,8 +263,8 @@ impl InView {
         self.telling.announced >= seq
     }
 
-    /// Places left with the packets that have them. Whoever learns them learns that this member, which gives places
-    /// only to what it has, acknowledges all up to there.
+    /// Notes places that left with their packets. A member that learns them learns that this one, which gives places
+    /// only to packets it has, acknowledges all up to there.
     pub fn told_places(&mut self, now: Time, places: FastPlaces) {
         self.telling.announced = places.last();
         self.telling.acked = self.acked;
@@ -273,8 +272,8 @@ impl InView {
         self.patience.begin(now, places.last());
     }
 
-    /// The places that go into a control datagram: of the leader what it has not told, or, when
-    /// something is said again, all that not all have acknowledged; and what somebody has asked for.
+    /// The places that go into a control datagram: of the leader those it has not told, or, when it repeats itself, all
+    /// that not all members have acknowledged; and those that another member has requested.
     fn places_to_tell(&self, again: bool, most: usize) -> (Seq, Vec<FastRun>) {
         let announced = if again {
             self.acks.ready()
@@ -312,7 +311,7 @@ impl InView {
         (first, runs)
     }
 
-    /// What the leader says of whose packet has a place: always the same.
+    /// The sender that the leader names for a place: always the same.
     fn mistaken(&self, sender: u16, again: bool) -> u16 {
         if mutants::on(Mutant::F04) && again {
             return (sender + 1) % self.members() as u16;

@@ -68,7 +68,7 @@ fn a_new_gap_above_one_that_was_asked_for_waits_for_its_own_time() {
     assert!(gap.asked_for(6) && !gap.asked_for(7));
     assert!(!gap.first_to_come(7) && gap.first_to_come(5) && !gap.first_to_come(6));
     assert!(gap.first_to_come_twice(6) && !gap.first_to_come_twice(5));
-    // What was asked for has come, but more is missing now.
+    // The requested packets have come, but more are missing now.
     gap.update(Time(9_000), 6, 8);
     let due = gap.due_at(&patience, true).expect("a gap");
     assert!(due > Time(9_000) && due < Time(MILLIS));

@@ -1,5 +1,4 @@
-//! The datagrams of FastCast: packets, and what members tell each other about them
-//! (`docs/protocols/fastcast.md`).
+//! The datagrams of FastCast: packets, and control datagrams about them (`docs/protocols/fastcast.md`).
 
 use alloc::vec::Vec;
 use bytes::{Buf, Bytes};
@@ -15,33 +14,33 @@ use rota_core::wire::{
 pub enum FastPacket {
     /// A packet to be ordered (FastCast fig. 2, `DATA`).
     Data(FastData),
-    /// What a member has, knows and wants (fig. 2, `ACK`).
+    /// The packets that a member has, the places it knows, and its requests (fig. 2, `ACK`).
     Control(FastControl),
 }
 
 /// A packet to be ordered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FastData {
-    /// Everything but what it carries.
+    /// The head: everything but the contents.
     pub head: FastHead,
-    /// What it carries; of messages a frame that [`Frame::parse`] has accepted.
+    /// The contents; of messages a frame that [`Frame::parse`] has accepted.
     pub bytes: Bytes,
 }
 
-/// What stands before the contents of a packet.
+/// The head of a packet, before its contents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FastHead {
-    /// Which cluster it belongs to.
+    /// The cluster that it belongs to.
     pub cluster: u32,
-    /// Which view.
+    /// The view that it belongs to.
     pub ring: RingId,
     /// The member that made it, also when another sends it again.
     pub sender: NodeId,
     /// Its place among the packets of that member, from 1.
     pub number: u64,
-    /// How many more follow it at once: an acknowledgement may wait for them.
+    /// The number of packets that follow it at once: an acknowledgement may wait for them.
     pub following: u16,
-    /// What it carries.
+    /// The kind of its contents.
     pub load: Load,
     /// Its place and those of some before it, if its sender gives places (fig. 2 l. 19) and there is room for them.
     /// Only beside messages.
@@ -51,9 +50,9 @@ pub struct FastHead {
 /// Sequence numbers of the last packets of their sender, up to the one that carries them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FastPlaces {
-    /// That of the first of them.
+    /// The sequence number of the first of them.
     pub first: Seq,
-    /// How many packets; at least 1.
+    /// The number of packets; at least 1.
     pub count: u16,
 }
 
@@ -82,29 +81,29 @@ impl FastPlaces {
     }
 }
 
-/// What a member tells the others: all of it is cumulative, so that one that arrives makes up for all that
+/// The word of a member to the others: all of it is cumulative, so that one datagram that arrives makes up for all that
 /// were lost before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FastControl {
-    /// Which cluster it belongs to.
+    /// The cluster that it belongs to.
     pub cluster: u32,
-    /// Which view.
+    /// The view that it belongs to.
     pub ring: RingId,
-    /// Who says it.
+    /// The member that says it.
     pub sender: NodeId,
-    /// It has all packets up to this sequence number, and knows that these are their places.
+    /// The member has all packets up to this sequence number, and knows that these are their places.
     pub acked: Seq,
     /// Its application has taken everything up to here; never above `acked`.
     pub delivered: Seq,
-    /// Who is asked to say the same of itself soon: bit `i` is member `i`.
+    /// The members that are asked to say the same of themselves soon: bit `i` is member `i`.
     pub ask: u128,
-    /// For each member, up to which number it has that member's packets without a gap.
+    /// For each member, the number up to which this one has that member's packets without a gap.
     pub have: Vec<u64>,
     /// The sequence number that the first of `runs` begins with.
     pub first: Seq,
-    /// Whose packets have the sequence numbers from `first` on: the next ones of each sender.
+    /// The senders of the packets with the sequence numbers from `first` on: the next ones of each.
     pub runs: Vec<FastRun>,
-    /// What it asks for.
+    /// The requests of the member.
     pub requests: Vec<FastRequest>,
     /// For each member, the last of its requests for bandwidth that was applied by this one (fig. 4 l. 14);
     /// or nothing.
@@ -114,22 +113,22 @@ pub struct FastControl {
 /// Sequence numbers that follow each other and belong to packets of one sender that do so, too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FastRun {
-    /// Which member's.
+    /// The index of the sender.
     pub sender: u16,
-    /// How many; at least 1.
+    /// Their number; at least 1.
     pub count: u16,
 }
 
-/// Packets or places that somebody is asked for.
+/// Packets or places that a member requests of another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FastRequest {
-    /// Which member is asked.
+    /// The index of the member that is asked.
     pub to: u16,
-    /// Whose packets; `None` for whose packets have these sequence numbers.
+    /// The index of the packets' sender; `None` for the senders of the packets with these sequence numbers.
     pub of: Option<u16>,
     /// The first number wanted.
     pub first: u64,
-    /// How many; at least 1.
+    /// Their number; at least 1.
     pub count: u32,
 }
 
@@ -146,7 +145,7 @@ const ORDER: u16 = u16::MAX;
 const CONTRADICTION: DecodeError = DecodeError::Control("a control datagram contradicts itself");
 
 impl FastPacket {
-    /// Which cluster it belongs to.
+    /// The cluster that it belongs to.
     pub const fn cluster(&self) -> u32 {
         match self {
             Self::Data(data) => data.head.cluster,
@@ -154,7 +153,7 @@ impl FastPacket {
         }
     }
 
-    /// Which view it belongs to.
+    /// The view that it belongs to.
     pub const fn ring(&self) -> RingId {
         match self {
             Self::Data(data) => data.head.ring,
@@ -162,7 +161,7 @@ impl FastPacket {
         }
     }
 
-    /// Reads one datagram whose last `seal_bytes` bytes are for whoever owns the sockets.
+    /// Reads one datagram whose last `seal_bytes` bytes are for the owner of the sockets.
     ///
     /// # Errors
     /// Any bytes that are no FastCast datagram.
@@ -247,7 +246,7 @@ impl FastControl {
     pub const RUN_BYTES: usize = 4;
     /// Bytes of a request.
     pub const REQUEST_BYTES: usize = 16;
-    /// For so many runs there is always room.
+    /// There is always room for this many runs.
     pub const RUNS: usize = 4;
     const FIXED_BYTES: usize = 8 + 16 + 8 + 2 + 2 + 2 + 1;
 

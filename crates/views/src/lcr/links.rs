@@ -1,4 +1,4 @@
-//! The links of this process: which session is up, what it takes, and who is at its other end.
+//! The links of this process: the session of each, its room, and the process at its other end.
 
 use alloc::collections::BTreeMap;
 
@@ -12,23 +12,23 @@ const QUEUED_SHARE: usize = 8;
 pub struct Up {
     pub peer: Process,
     pub session: Session,
-    /// What it still takes, in bytes.
+    /// The bytes that the link still takes.
     pub room: usize,
-    /// The most it ever took.
+    /// The most bytes that it ever took.
     most: usize,
     /// The last hello that came over it, of a view that was not (yet) installed here.
     pub early: Option<Hello>,
 }
 
 impl Up {
-    /// It takes so much more.
+    /// Notes the room of the link, in bytes.
     pub fn on_room(&mut self, bytes: usize) {
         self.room = bytes;
         self.most = self.most.max(bytes);
     }
 
-    /// Room for packets. What waits in the link's queue, also words that make windows open wait behind: so
-    /// little is to wait there, though enough that the link never waits for this process.
+    /// The room for packets, in bytes. Words that open windows wait behind the packets in the link's queue: so few
+    /// packets are to wait there, but enough that the link never waits for this process.
     pub const fn room_for_packets(&self) -> usize {
         let queued = self.most - self.room;
         if queued > self.most / QUEUED_SHARE {

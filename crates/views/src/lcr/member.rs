@@ -1,4 +1,4 @@
-//! What one process knows of one member's packets.
+//! The knowledge of one process of one member's packets.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -7,23 +7,22 @@ use alloc::vec::Vec;
 use super::wire::Entry;
 use crate::{Held, Load, Packet, PacketId};
 
-/// What a packet costs in memory beside its frame, in bytes: counted in the window, so that small ones
-/// cannot outgrow it.
+/// The memory of a packet beside its frame, in bytes: counted in the window, so that small packets cannot outgrow it.
 pub const PACKET_COST: usize = 256;
 
-/// What a packet counts in the window of its sender, in bytes.
+/// The bytes that a packet takes of its sender's window.
 pub fn cost(entry: &Entry) -> usize {
     entry.frame_bytes() + PACKET_COST
 }
 
-/// All are numbers of the member's packets: up to which.
+/// The state of one member's packets, as numbers: a state holds for all packets up to its number.
 #[derive(Clone, Hash, Debug)]
 pub struct Member {
     /// Arrived here, or made here.
     pub received: u64,
     /// Passed on, or come to its end here: this process's entry in the vector clock.
     pub passed: u64,
-    /// Held by all, as the predecessor has said; what it said is taken in in its turn.
+    /// Held by all, as the predecessor has said; its word is taken in in its turn.
     pub heard: u64,
     /// Held by all.
     pub stable: u64,
@@ -31,11 +30,11 @@ pub struct Member {
     pub delivered: u64,
     /// Delivered by all from the one behind the member to this process's predecessor.
     pub behind: u64,
-    /// Told to the successor of `stable`.
+    /// The value of `stable` that the successor was told.
     pub told_stable: u64,
-    /// Told to the successor of what has been delivered.
+    /// The deliveries that the successor was told.
     pub told_delivered: u64,
-    /// What of it is here and not delivered, by [`cost`].
+    /// The bytes of the packets that are here and not delivered, by [`cost`].
     pub bytes: usize,
     /// Passed and not delivered.
     pub pending: VecDeque<Entry>,
@@ -68,14 +67,14 @@ impl Member {
         &self.last
     }
 
-    /// The next packet arrived, or was made.
+    /// Takes the next packet, which arrived or was made.
     pub fn receive(&mut self, entry: &Entry) {
         self.received = entry.number;
         self.bytes += cost(entry);
         advance(&mut self.last, entry);
     }
 
-    /// The next packet has its turn.
+    /// Passes the next packet, which has its turn.
     pub fn pass(&mut self, entry: Entry) {
         self.passed = entry.number;
         if self.pending.is_empty() {
@@ -106,7 +105,7 @@ impl Member {
         Some(packet(&entry))
     }
 
-    /// All that was passed and not delivered, with places.
+    /// Hands over all packets that were passed and not delivered, with places.
     pub fn hand_over(&mut self, held: &mut Vec<Held>) {
         let mut place = self.head.clone();
         for (index, entry) in self.pending.drain(..).enumerate() {
@@ -122,7 +121,7 @@ impl Member {
     }
 }
 
-/// From the place of a packet to that of its sender's next. What arrives is checked not to overflow.
+/// Turns the place of a packet into that of its sender's next. Packets that arrive are checked not to overflow.
 fn advance(place: &mut [u64], entry: &Entry) {
     for (entry, gain) in place.iter_mut().zip(entry.gains()) {
         *entry = entry.saturating_add(gain);

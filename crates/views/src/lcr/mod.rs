@@ -1,17 +1,17 @@
 //! LCR: uniform total order on a ring of reliable links (Guerraoui, Levy, Pochon and Quéma, TOCS 2010;
 //! FastCast §2 and §4 compare with it).
 //!
-//! Every packet goes round the ring once, from its sender to its sender's predecessor, so that each link
-//! carries each packet at most once: with `n` members the throughput is `n / (n - 1)` times that of a
-//! link. It carries a vector clock, from which all derive one order ([`precedes`]). The last to get it tells, round
-//! the ring again, that all hold it. A packet is delivered when all hold it and nothing that comes before
-//! it is pending.
+//! Every packet goes round the ring once, from its sender to its sender's predecessor, so that each link carries each
+//! packet at most once: with `n` members the throughput is `n / (n - 1)` times that of a link. A packet carries a
+//! vector clock, from which all members derive one order ([`precedes`]). The last member that gets a packet tells,
+//! round the ring again, that all hold it. A packet is delivered when all hold it and no packet before it is pending.
 //!
-//! `docs/protocols/lcr.md` says why that is enough, what is on the links, what happens when one breaks,
-//! and where this differs from what was published.
+//! `docs/protocols/lcr.md` has the reasons why this is enough, the messages on the links, the steps when a link breaks,
+//! and the differences from the published protocol.
 //!
-//! * `run`: one process in one view; `receive` and `send`: what comes from the neighbours, and goes to them;
-//! * `member`: what is known of one member's packets; `order`: ≺; `fair`: own packets or those of others;
+//! * `run`: one process in one view; `receive` and `send`: the messages from the neighbours, and to them;
+//! * `member`: the knowledge of one member's packets; `order`: ≺; the choice between own packets and those of others is
+//!   in [`rota_core::fair`];
 //! * `links`: sessions; `wire`: bytes, and `write` those of a batch.
 
 mod links;
@@ -36,16 +36,16 @@ use run::{Hail, Run};
 pub use wire::{Batch, Entry, Hello, MAX_FRAME_BYTES, Record, Records, Said, decode};
 pub use write::Writer;
 
-/// What LCR needs to be told. All members of a view use the smallest window of theirs.
+/// The settings of LCR. All members of a view use the smallest window of theirs.
 #[derive(Clone, Debug, Hash)]
 pub struct Config {
     /// The largest own frame, in bytes: that of the backlog; at most [`MAX_FRAME_BYTES`].
     pub frame_bytes: usize,
-    /// Own packets that not all members have delivered may take so much, in bytes. Every process keeps up
-    /// to that much for each member.
+    /// The most bytes of own packets that not all members have delivered. Every process keeps up to as much for each
+    /// member.
     pub window_bytes: usize,
-    /// Where a message to the successor ends, in bytes. One packet may be larger. What links seal as one is best: a
-    /// message that is cut has to be put together again.
+    /// The size of a message to the successor, in bytes. One packet may be larger. The size that links seal as one
+    /// record is best: a message that is cut has to be put together again.
     pub batch_bytes: usize,
 }
 
@@ -60,7 +60,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// What others have to know of this process's settings.
+    /// The settings of this process that others have to know.
     fn note(&self) -> Vec<u8> {
         let frame = self.frame_bytes.min(MAX_FRAME_BYTES) as u32;
         let mut note = (self.window_bytes as u64).to_le_bytes().to_vec();
@@ -68,7 +68,7 @@ impl Config {
         note
     }
 
-    /// The smallest window and the largest frame of all members. What is no note is passed over.
+    /// The smallest window and the largest frame of all members. Malformed notes are passed over.
     fn agreed(&self, notes: &[Bytes]) -> (usize, usize) {
         let own = (self.window_bytes, self.frame_bytes.min(MAX_FRAME_BYTES));
         notes.iter().fold(own, |(window, frame), note| {
@@ -87,7 +87,7 @@ impl Config {
     }
 }
 
-/// What is counted, for people.
+/// The counters, for people.
 #[derive(Clone, Debug, Default)]
 struct Count {
     batches: u64,
@@ -101,7 +101,7 @@ struct Count {
 }
 
 impl core::hash::Hash for Count {
-    /// Nothing is decided by it: a search over all schedules need not tell states apart by it.
+    /// The counters decide nothing: a search over all schedules need not tell states apart by them.
     fn hash<H: core::hash::Hasher>(&self, _: &mut H) {}
 }
 
@@ -116,7 +116,7 @@ pub struct Lcr {
 }
 
 impl Lcr {
-    /// Without a view.
+    /// A data path without a view.
     pub fn new(config: Config) -> Self {
         Self {
             config,
@@ -127,8 +127,8 @@ impl Lcr {
         }
     }
 
-    /// What is kept of packets that were not delivered here, in bytes: at most the window, or one packet,
-    /// for each member.
+    /// The bytes of the packets that are kept and were not delivered here: at most the window, or one packet, for each
+    /// member.
     pub fn kept_bytes(&self) -> usize {
         let members = self.run.iter().flat_map(|run| &run.members);
         members.map(|member| member.bytes).sum()
@@ -150,7 +150,7 @@ impl Lcr {
         }
     }
 
-    /// The session with a node has ended, or another has begun.
+    /// Adapts to a session with a node that has ended, or to another that has begun.
     fn on_change(&mut self, node: NodeId) {
         let Some(run) = self.live() else {
             return;
@@ -195,7 +195,7 @@ impl Lcr {
         }
     }
 
-    /// Tells the predecessor what is here, if it is to be told and can be.
+    /// Tells the predecessor which packets are here, if a hello is due and the link has room.
     fn hello(&mut self) -> Option<Output> {
         let run = self.run.as_mut().filter(|run| run.hail == Hail::Due)?;
         if run.members.len() == 1 {

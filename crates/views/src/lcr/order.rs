@@ -1,12 +1,12 @@
-//! The order ≺ of LCR: by vector clocks, and among what is concurrent the larger index first.
+//! The order ≺ of LCR: by vector clocks, and among concurrent packets the larger index first.
 //!
 //! A packet's **place** is the part of its sender's clock that the order looks at: for each member with a
 //! smaller index, up to which of that member's packets the sender had passed on before it sent this one;
 //! and last, its own number. So member `i` has places of `i + 1` entries.
 //!
-//! Why this is one order: a packet of `i` goes to `j > i` without passing the end of the ring, so what `j`
-//! had passed on before its own packet arrives at the last member before it, and what it had not, after
-//! it. ≺ is the order in which the last member passes packets on.
+//! This is one order: a packet of `i` goes to `j > i` without passing the end of the ring, so a packet that `j` had
+//! passed on before its own arrives at the last member before that, and a packet that it had not, after it. ≺ is the
+//! order in which the last member passes packets on.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -40,8 +40,8 @@ fn entry(place: &[u64], member: usize) -> u64 {
     place.get(member).copied().unwrap_or(0)
 }
 
-/// The first of some packets, each the oldest of its sender. It is found by asking each: members are few,
-/// and places that contradict each other (only a broken peer sends such) do no harm here.
+/// The first of some packets, each the oldest of its sender. The search looks at each: members are few, and places that
+/// contradict each other (only a broken peer sends such) do no harm here.
 pub fn first<'a>(heads: impl Iterator<Item = (usize, &'a [u64])>) -> Option<usize> {
     heads
         .reduce(|first, next| if precedes(next, first) { next } else { first })

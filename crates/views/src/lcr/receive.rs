@@ -1,4 +1,4 @@
-//! What comes from the neighbours.
+//! The messages from the neighbours.
 
 use super::Count;
 use super::member::cost;
@@ -7,14 +7,15 @@ use super::wire::{Batch, Entry, Hello, Record};
 use rota_core::contract::{Session, Time};
 use rota_core::mutants::{self, Mutant};
 
-/// How long to wait before the predecessor is asked again for what it sent so that it had to be refused.
+/// The time, in nanoseconds, before the predecessor is asked again, after a message that had to be refused.
 const ASK_AGAIN_NANOS: u64 = 100_000_000;
 
-/// A neighbour said what cannot be.
+/// A neighbour sent an impossible message.
 struct Refused;
 
 impl Run {
-    /// The successor says what it has: everything else is sent to it, in the order of the log.
+    /// Takes the hello of the successor, with the packets that it has: all others are sent to it, in the order of the
+    /// log.
     pub fn on_hello(&mut self, session: Session, hello: Hello, count: &mut Count) {
         let successor = self.successor();
         let possible = |(sender, (&has, member)): (usize, (&u64, &super::member::Member))| {
@@ -40,7 +41,7 @@ impl Run {
         }
     }
 
-    /// What the predecessor sent. It is taken in up to the first record that cannot be.
+    /// Takes a batch of the predecessor in, up to the first impossible record.
     pub fn on_batch(&mut self, now: Time, batch: Batch, count: &mut Count) {
         for record in batch.records(self.members.len()) {
             let taken = record.map_err(|_| Refused).and_then(|record| match record {
@@ -55,7 +56,7 @@ impl Run {
         }
     }
 
-    /// The predecessor is to begin again from what was taken in, but not at once, lest two processes that
+    /// Has the predecessor begin again behind the packets that were taken in, but not at once, lest two processes that
     /// do not understand each other do nothing else.
     pub fn refuse(&mut self, now: Time, count: &mut Count) {
         count.refused += 1;
@@ -82,7 +83,7 @@ impl Run {
         Ok(())
     }
 
-    /// Whether all that the sender had passed on before has been here, as it must if links keep order.
+    /// Whether all packets that the sender had passed on before have been here, as they must if links keep order.
     fn is_possible(&self, entry: &Entry) -> bool {
         let before = self.members[usize::from(entry.sender)].last();
         let here = self.members.iter().map(|member| member.received);

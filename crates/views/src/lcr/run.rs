@@ -13,7 +13,7 @@ use rota_core::fair::Fair;
 use rota_core::invariants::FEW;
 use rota_core::mutants::{self, Mutant};
 
-/// What came from the predecessor and waits for its turn.
+/// A record of the predecessor that waits for its turn.
 #[derive(Clone, Hash, Debug)]
 pub enum Item {
     Packet(Entry),
@@ -21,23 +21,23 @@ pub enum Item {
     Stable(usize, u64),
 }
 
-/// Whether the predecessor knows from where on to send.
+/// The state of the hello to the predecessor, which tells it from where on to send.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Hail {
-    /// It is to be told as soon as there is a link.
+    /// The hello is due, as soon as there is a link.
     Due,
-    /// It was told.
+    /// The hello was sent.
     Said,
-    /// What it sent was refused: it is told again at this time.
+    /// A message of the predecessor was refused: the next hello is due at this time.
     At(Time),
 }
 
-/// What the successor said in its hello.
+/// The contents of the successor's hello.
 #[derive(Clone, Hash, Debug)]
 pub struct Next {
     pub session: Session,
     pub epoch: u32,
-    /// For each member, up to which number the successor had its packets.
+    /// For each member, the number up to which the successor had its packets.
     pub has: Vec<u64>,
 }
 
@@ -47,30 +47,30 @@ pub struct Run {
     pub ring: RingId,
     pub processes: Vec<Process>,
     pub me: usize,
-    /// The view has ended: nothing happens any more.
+    /// Whether the view has ended: then nothing happens any more.
     pub frozen: bool,
     pub members: Vec<Member>,
     pub input: VecDeque<Item>,
-    /// What was passed to the successor, or has to be, in the order of the link: sender and number. What
-    /// all hold is forgotten.
+    /// The packets that were passed to the successor, or have to be, in the order of the link: sender and number.
+    /// Packets that all hold are forgotten.
     pub log: VecDeque<(usize, u64)>,
-    /// How many of them were sent in this session.
+    /// The number of them that were sent in this session.
     pub sent: usize,
     pub next: Option<Next>,
-    /// Of the last hello to the predecessor.
+    /// The epoch of the last hello to the predecessor.
     pub epoch: u32,
     pub hail: Hail,
     pub fair: Fair,
-    /// What own packets cost that are not known to be delivered by all.
+    /// The costs, in bytes, of the own packets that are not known to be delivered by all.
     pub flight: VecDeque<usize>,
     pub flight_bytes: usize,
-    /// The most of that, in bytes.
+    /// The most of these, in bytes.
     pub window: usize,
     /// The largest own frame, in bytes.
     pub frame_bytes: usize,
-    /// Progress of so many packets is told even if there is nothing else to say.
+    /// Deliveries of this many packets are told even if there is nothing else to say.
     pub tell_every: u64,
-    /// A delivery has made something possible to send.
+    /// Whether a delivery has made something possible to send.
     pub poke: bool,
 }
 
@@ -96,17 +96,17 @@ impl Run {
             flight_bytes: 0,
             window,
             frame_bytes: config.frame_bytes.min(MAX_FRAME_BYTES),
-            // What is not told on its whole way round is less than half of what fits the window.
+            // The packets that are not told on the whole way round are less than half of those that fit the window.
             tell_every: (least_packets / (2 * count)).max(1) as u64,
             poke: false,
         }
     }
 
-    /// How far everything is that is on its way; `None` if nothing is, and the successor can be told. What was received and passed on is no
-    /// progress: the window may have room for minutes of that.
+    /// The progress of all packets on their way; `None` if there are none, and the successor can be told. To receive
+    /// packets and pass them on is no progress: the window may have room for minutes of that.
     pub fn progress(&self) -> Option<u64> {
         let alone = self.members.len() == 1;
-        // What others have delivered they need not say while there is room.
+        // Others need not tell of their deliveries while there is room.
         let comes = |member: &Member| member.received > member.stable.max(member.delivered);
         let waits = self.members.iter().any(comes);
         let of = |member: &Member| member.stable + member.delivered + member.behind;
@@ -173,8 +173,8 @@ impl Run {
         }
     }
 
-    /// What may be told of a member's packets: that all from the one behind it to this process have
-    /// delivered them.
+    /// The number up to which all members from the one behind `sender` to this process have delivered the packets of
+    /// `sender`: the successor may be told.
     pub fn delivered_behind(&self, sender: usize) -> u64 {
         let member = &self.members[sender];
         if self.predecessor() == sender {
@@ -184,13 +184,13 @@ impl Run {
         }
     }
 
-    /// How many packets of another member were delivered and not told.
+    /// The number of packets of another member that were delivered and not told.
     pub fn untold(&self, sender: usize) -> u64 {
         self.delivered_behind(sender)
             .saturating_sub(self.members[sender].told_delivered)
     }
 
-    /// Own packets that all have delivered make room for others.
+    /// Makes room for other own packets, in place of those that all have delivered.
     pub fn land(&mut self) {
         let own = &self.members[self.me];
         let done = if mutants::on(Mutant::L08) {
@@ -220,7 +220,7 @@ impl Run {
         self.log.clear();
         for item in core::mem::take(&mut self.input) {
             if let Item::Packet(entry) = item {
-                // What waits for its turn is held as well.
+                // Packets that wait for their turn are held as well.
                 self.members[usize::from(entry.sender)].pass(entry);
             }
         }

@@ -1,4 +1,4 @@
-//! What goes to the successor: batches of packets, and what all hold and have delivered.
+//! The messages to the successor: batches of packets, and of words on packets that all hold or have delivered.
 
 use super::Config;
 use super::member::cost;
@@ -10,7 +10,7 @@ use rota_core::contract::Pieces;
 use rota_core::mutants::{self, Mutant};
 use rota_core::pack::OutFrame;
 
-/// What has its turn.
+/// The source that has its turn.
 enum Turn {
     Own,
     Input,
@@ -37,8 +37,8 @@ impl Run {
         (!batch.is_empty()).then(|| batch.finish())
     }
 
-    /// Whether the successor was sent all that has had its turn. What all hold is told only then: it must
-    /// not overtake packets that came here before it.
+    /// Whether the successor was sent all packets that have had their turn. Words on packets that all hold are sent
+    /// only then: they must not overtake packets that came here before them.
     fn is_told_all(&self) -> bool {
         self.sent == self.log.len()
     }
@@ -72,11 +72,11 @@ impl Run {
         }
     }
 
-    /// Appends what has had its turn and was not sent; `false` if that was not all.
+    /// Appends the packets that have had their turn and were not sent; `false` if some are left.
     fn put_log(&mut self, batch: &mut Writer) -> bool {
         while let Some(&(sender, number)) = self.log.get(self.sent) {
             let has = self.next.as_ref().map_or(0, |next| next.has[sender]);
-            // What is not found, all hold and this process has delivered.
+            // A packet that is not found is held by all, and this process has delivered it.
             if let Some(entry) = self.members[sender].find(number)
                 && number > has
             {
@@ -96,7 +96,7 @@ impl Run {
             Some(Item::Packet(entry)) if self.passes_on(usize::from(entry.sender)) => {
                 Some(usize::from(entry.sender))
             }
-            // What ends here takes nothing of the link.
+            // A record that ends here takes nothing of the link.
             Some(_) => return Turn::Input,
             None => None,
         };
@@ -109,7 +109,7 @@ impl Run {
         }
     }
 
-    /// An own packet begins its way.
+    /// Starts an own packet on its way.
     pub fn broadcast(&mut self, out: OutFrame) {
         let me = self.me;
         let own = &self.members[me];
@@ -137,7 +137,7 @@ impl Run {
         }
     }
 
-    /// What came first from the predecessor has its turn.
+    /// Takes in the oldest record of the predecessor, which has its turn.
     fn take_in(&mut self) {
         match self.input.pop_front() {
             Some(Item::Packet(entry)) => {
@@ -148,7 +148,7 @@ impl Run {
                     self.log.push_back((sender, number));
                     self.fair.on_served(sender, bytes);
                 } else {
-                    // It has been everywhere.
+                    // The packet has been everywhere.
                     self.members[sender].stable = number;
                 }
             }
@@ -160,7 +160,7 @@ impl Run {
         }
     }
 
-    /// What all hold need not be sent again, whatever happens to the link.
+    /// Forgets packets that all hold: they need not be sent again, whatever happens to the link.
     fn forget_sent(&mut self) {
         while let Some(&(sender, number)) = self.log.front()
             && number <= self.members[sender].stable
@@ -170,7 +170,7 @@ impl Run {
         }
     }
 
-    /// Whether the successor is to be told that all hold a member's packets: not if it found out itself.
+    /// Whether the successor has to be told that all hold a member's packets: not if it found out itself.
     fn tells_stable(&self, sender: usize) -> bool {
         let end = self.successor_of(self.successor());
         if mutants::on(Mutant::L01) {

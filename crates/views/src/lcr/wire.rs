@@ -1,4 +1,4 @@
-//! What neighbours say to each other over their link, as bytes. Reading is total.
+//! The messages of neighbours over their link, as bytes. Reading is total.
 //!
 //! Numbers are little-endian, or of variable length (seven bits in a byte, the low ones first), marked v.
 //! Every message begins with the same 24 bytes:
@@ -12,14 +12,14 @@
 //! | 8..16 | ring id: `ring_seq` |
 //! | 16..24 | ring id: incarnation of the representative |
 //!
-//! A hello goes on with a count (one byte) and, for each member, up to which number its sender has that
-//! member's packets (v). A batch goes on with records, up to its end:
+//! A hello goes on with a count (one byte) and, for each member, the number up to which its sender has that member's
+//! packets (v). A batch goes on with records, up to its end:
 //!
-//! | first byte | what follows |
+//! | first byte | then |
 //! |---|---|
 //! | 0..4: a packet, its service | sender's index (v), number (v), as many entries of the clock as the index says, each less that of the sender's packet before (v), length (v), frame |
-//! | 0x10: all hold | sender's index (v), up to which number (v) |
-//! | 0x11: all behind its sender have delivered | sender's index (v), up to which number (v) |
+//! | 0x10: all hold | sender's index (v), number of the last packet (v) |
+//! | 0x11: all behind its sender have delivered | sender's index (v), number of the last packet (v) |
 
 use alloc::vec::Vec;
 use bytes::{Buf, Bytes};
@@ -29,15 +29,15 @@ use rota_core::wire::{
     DecodeError, Frame, MAX_MEMBERS, VERSION, put_varint, read_varint, service_code, service_of,
 };
 
-/// What a message begins with, in bytes.
+/// The head of a message, in bytes.
 pub const HEAD_BYTES: usize = 24;
 /// The most that a record of a packet adds to its frame, in bytes, if the sender's index is `index`.
 pub const fn record_bytes(index: usize) -> usize {
     1 + 2 + 10 + 10 * index + 3
 }
-/// The most that one record of what all hold or have delivered takes, in bytes.
+/// The most bytes of one record on packets that all hold or have delivered.
 pub const WORD_BYTES: usize = 1 + 2 + 10;
-/// The largest frame: what a datagram can have, as frames count their messages with 16 bits.
+/// The largest frame, in bytes: as large as in a datagram, as frames count their messages with 16 bits.
 pub const MAX_FRAME_BYTES: usize = 65_507;
 
 const HELLO: u8 = 1;
@@ -54,14 +54,14 @@ pub enum Said {
     Batch(Batch),
 }
 
-/// What a process has, told to its predecessor when their link comes up.
+/// The packets that a process has, told to its predecessor when their link comes up.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Hello {
     /// The view it is in.
     pub ring: RingId,
-    /// Which of its hellos in this view.
+    /// The number of the hello among those of the process in this view.
     pub epoch: u32,
-    /// For each member, up to which number it has that member's packets.
+    /// For each member, the number up to which the process has that member's packets.
     pub received: Vec<u64>,
 }
 
@@ -98,14 +98,14 @@ pub struct Entry {
     pub service: Service,
     /// Its record, as it came and goes on.
     record: Bytes,
-    /// Where the clock is in there.
+    /// The offset of the clock in the record.
     clock_at: u8,
-    /// Where the frame is in there, checked: at its end.
+    /// The offset of the frame, which is checked and ends the record.
     frame_at: u16,
 }
 
 impl Entry {
-    /// A packet of this process: `clock` as in the record, that is, less what was before.
+    /// A packet of this process. `clock` is as in the record: each entry less that of the packet before.
     pub fn own(
         sender: usize,
         number: u64,
@@ -149,12 +149,12 @@ impl Entry {
         self.record.slice(usize::from(self.frame_at)..)
     }
 
-    /// How large that is.
+    /// The size of its frame, in bytes.
     pub fn frame_bytes(&self) -> usize {
         self.record.len() - usize::from(self.frame_at)
     }
 
-    /// What each entry of the clock has gained since the sender's packet before.
+    /// The gain of each entry of the clock since the sender's packet before.
     pub fn gains(&self) -> impl Iterator<Item = u64> {
         let mut rest = &self.record[usize::from(self.clock_at)..];
         (0..self.sender).map_while(move |_| {
@@ -218,7 +218,7 @@ fn hello(ring: RingId, epoch: u32, body: &[u8]) -> Result<Hello, DecodeError> {
 }
 
 impl Hello {
-    /// As it travels.
+    /// The bytes of the hello.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = head(HELLO, self.ring, self.epoch);
         out.push(self.received.len() as u8);
@@ -229,7 +229,7 @@ impl Hello {
     }
 }
 
-/// What every message begins with.
+/// The head of every message.
 pub fn head(kind: u8, ring: RingId, epoch: u32) -> Vec<u8> {
     let mut out = Vec::with_capacity(HEAD_BYTES + 40);
     out.extend([VERSION, kind]);
@@ -241,7 +241,7 @@ pub fn head(kind: u8, ring: RingId, epoch: u32) -> Vec<u8> {
 }
 
 impl Batch {
-    /// Its records, in a view of so many members, up to the first that is none.
+    /// Its records, in a view of `members` members, up to the first that is none.
     pub fn records(self, members: usize) -> Records {
         Records {
             rest: self.body,

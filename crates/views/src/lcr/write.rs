@@ -8,9 +8,9 @@ use rota_core::wire::put_varint;
 #[derive(Debug)]
 pub struct Writer {
     batch: PiecesWriter,
-    /// What the link takes.
+    /// The bytes that the link takes.
     room: usize,
-    /// When it is large enough.
+    /// The size, in bytes, at which the batch is large enough.
     enough: usize,
     packets: usize,
 }
@@ -40,7 +40,7 @@ impl Writer {
         self.packets
     }
 
-    /// Whether it takes a packet's record of so many bytes.
+    /// Whether it takes a packet's record of `bytes` bytes.
     pub const fn takes(&self, bytes: usize) -> bool {
         let after = self.size() + bytes;
         after <= self.room && (self.packets == 0 || after <= self.enough)

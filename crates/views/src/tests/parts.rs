@@ -4,7 +4,7 @@ use super::*;
 use crate::exchange::{Exchange, Step};
 use crate::message::WORD_BYTES;
 
-/// Somebody who holds that many tiny packets of a view of three, with places that are far from each other.
+/// The knowledge of a process with this many tiny packets of a view of three, with places that are far from each other.
 fn laden(packets: u64) -> Recover {
     let far = |number: u64| (number % 2) << 60;
     let held: Vec<Name> = (1..=packets)
@@ -87,7 +87,7 @@ fn parts_that_make_no_word_are_refused() {
     // Parts of parts would have no end.
     let nested = part(&part(b"nothing", true), true);
     assert!(!exchange(2).on_message(process(1), &nested));
-    // Who has told has no more to tell.
+    // A member that has told has no more to tell.
     let mut at = exchange(2);
     let word = Word::Recover(laden(1)).encode(ring(4));
     assert!(at.on_message(process(1), &Bytes::from(word)));

@@ -4,7 +4,7 @@ use super::*;
 use crate::exchange::{Exchange, Step};
 use crate::message::WORD_BYTES;
 
-/// What a word and each packet in it take beside the packets' bytes, as docs/protocols/views.md says.
+/// The bytes of a word, and of each packet in it, beside the packets' bytes, as docs/protocols/views.md says.
 const HEAD: usize = 20;
 const PACKET_HEAD: usize = 15;
 
@@ -21,7 +21,7 @@ fn packets(count: u64, len: usize) -> Vec<Packet> {
     (1..=count).map(|number| packet(number, len)).collect()
 }
 
-/// How many packets are in each word.
+/// The number of packets in each word.
 fn in_words(packets: &[Packet]) -> Vec<usize> {
     let words = Word::payloads(packets.iter().cloned());
     let counts = words.iter().map(|word| match word {
@@ -31,7 +31,7 @@ fn in_words(packets: &[Packet]) -> Vec<usize> {
     counts.collect()
 }
 
-/// The first of two members, who has told and has these to send; and what it submits.
+/// The first of two members, which has told and has these packets to send; and the words that it submits.
 fn sender(packets: &[Packet]) -> (Exchange, Vec<Bytes>) {
     let mut from = told(1);
     let to_send = packets.iter().map(|packet| packet.id).collect();
@@ -57,7 +57,7 @@ fn told(me: u16) -> Exchange {
     exchange
 }
 
-/// What the second member has once it was told all of that.
+/// The packets that the second member has once it was told all of that.
 fn arrived(messages: &[Bytes]) -> BTreeMap<PacketId, Packet> {
     let mut at = told(2);
     at.send_all(Outcome::default(), |_| None);
@@ -113,7 +113,7 @@ fn a_word_is_full_to_its_last_byte_and_not_beyond() {
 
 #[test]
 fn a_packet_larger_than_a_word_comes_in_parts_and_its_neighbours_do_not() {
-    // What a word takes, with no room for others; one byte more; and several times that.
+    // As much as a word takes, with no room for others; one byte more; and several times that.
     let alone = WORD_BYTES - HEAD - PACKET_HEAD;
     for (len, parts) in [(alone, 1), (alone + 1, 2), (3 * WORD_BYTES, 4)] {
         let packets = [packet(1, 10), packet(2, len), packet(3, 10), packet(4, 10)];

@@ -1,4 +1,4 @@
-//! What a message costs when nothing else goes on, and what happens when much does.
+//! The datagrams of a message when nothing else goes on, and the gathering of small ones when much does.
 
 use rota_views::fastcast::FastPlaces;
 

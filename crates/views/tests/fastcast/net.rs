@@ -1,5 +1,5 @@
-//! FastCast members connected directly, in virtual time: what is lost, doubled and late comes from a seed
-//! or from a script.
+//! FastCast members connected directly, in virtual time: losses, duplicates and delays come from a seed or from a
+//! script.
 
 use std::collections::{BTreeMap, BTreeSet};
 

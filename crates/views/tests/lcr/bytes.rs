@@ -1,4 +1,4 @@
-//! What neighbours may say to each other: whatever it is, nothing panics or grows.
+//! Messages of neighbours, with any bytes: no process panics, and none grows.
 
 use bytes::Bytes;
 use proptest::collection::vec;

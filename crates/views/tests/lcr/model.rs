@@ -1,8 +1,8 @@
 //! Every order in which packets can be sent and link messages can arrive.
 //!
-//! Two machines are searched. [`Paper`] is the bare algorithm, one packet or acknowledgement at a time:
-//! that the head of what is pending may be delivered as soon as it is stable is shown there. [`Real`] is
-//! the data path itself, with its batches.
+//! Two machines are searched. [`Paper`] is the bare algorithm, one packet or acknowledgement at a time: it shows that
+//! the first pending packet may be delivered as soon as it is stable. [`Real`] is the data path itself, with its
+//! batches.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashSet, VecDeque};

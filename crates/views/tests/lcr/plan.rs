@@ -1,4 +1,4 @@
-//! What happens to a network, all from one seed.
+//! The events of a network, all from one seed.
 
 /// Splitmix64.
 pub struct Rng(pub u64);

@@ -1,4 +1,4 @@
-//! What both the search and the network have in common: processes, frames, views.
+//! The common parts of the search and the network: processes, frames, views.
 
 use bytes::Bytes;
 use rota_core::contract::{Incarnation, NodeId, Process, RingId, Service};

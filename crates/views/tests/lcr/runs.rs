@@ -1,4 +1,4 @@
-//! Networks, and what has to hold of them.
+//! Networks, and the rules that have to hold of them.
 
 use super::network::Network;
 use super::plan::Plan;

@@ -1,5 +1,5 @@
-//! What must hold of what applications see: uniform total order (B4) and view synchrony (B6). What can be
-//! judged at once is, so that a run stops at the first wrong step; the rest when all has come to rest.
+//! The rules for the deliveries that applications see: uniform total order (B4) and view synchrony (B6). Rules are
+//! judged at once where they can be, so that a run stops at the first wrong step; the others when all has come to rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;

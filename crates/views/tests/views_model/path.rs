@@ -1,5 +1,5 @@
-//! The least that orders within a view: the leader numbers packets, and what all have is delivered. Its
-//! network loses nothing between members that are in the same configuration, and keeps no order.
+//! The least data path that orders within a view: the leader numbers packets, and packets that all have are delivered.
+//! Its network loses nothing between members that are in the same configuration, and keeps no order.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,5 +1,5 @@
-//! What a ring promises, without protocol: configurations with one order each, of which members receive
-//! more and more. Those who part or meet may do so at any point of it.
+//! The promises of a ring, without protocol: configurations with one order each, of which members receive more and
+//! more. Members may part or meet at any point of it.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
