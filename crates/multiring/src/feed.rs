@@ -1,4 +1,4 @@
-//! A ring of several: an engine of the Paxos family, with the leveling of who coordinates it.
+//! A ring of several: an engine of the Paxos family, with the leveling by its coordinator.
 
 use rota_core::contract::{
     Class, Delivery, Engine, Input, Output, Seq, Service, Status, SubmitError, Time, TimerReason,
@@ -10,34 +10,34 @@ use crate::order::{Constants, Instance, Rank, Round};
 
 /// An engine that a merge may be fed by: one order for ever, whose instances are dense from 1.
 pub trait Feed: Engine {
-    /// The first instance that this process, which coordinates, has proposed nothing for; `None` if it does not coordinate.
+    /// The first instance without a proposal of this process, which coordinates; `None` if it may propose nothing.
     fn proposed(&self) -> Option<Instance>;
 
     /// The first instance that is not known to be decided here.
     fn decided(&self) -> Instance;
 
-    /// Something here waits until everything before an instance is known.
+    /// A merge here waits until everything before an instance is known.
     fn need(&mut self, now: Time, next: Instance);
 
-    /// Everything before this instance is waited for, here or by whoever has said so since this was asked last.
+    /// The instance before which everything is waited for, here or at a process that has said so since the last call.
     fn take_needed(&mut self) -> Option<Instance>;
 
     /// The foundation that this process belongs to.
     fn founded(&self) -> Option<u64>;
 
-    /// The application has a state with everything before this base: to be said before the start.
+    /// The application has a state with everything before this snapshot: to be called before the start.
     fn resume(&mut self, founded: u64, base: Snapshot);
 
-    /// The state that the application has is of another foundation.
+    /// Whether the state that the application has is of another foundation.
     fn is_refounded(&self) -> bool;
 
     /// The first instance that the application was told nothing of.
     fn told(&self) -> Instance;
 
-    /// The application wants the base of a place to which it will come. Whether it will be told.
+    /// The application wants the snapshot of a place to which it will come. Returns whether it will get it.
     fn want_snapshot(&mut self, next: Instance) -> bool;
 
-    /// A base that was wanted.
+    /// A snapshot that was wanted.
     fn take_base(&mut self) -> Option<Snapshot>;
 }
 
@@ -83,12 +83,12 @@ impl Feed for URing {
     }
 }
 
-/// What a ring of several is founded with, and how it keeps up with the others.
+/// The constants of a ring of several, and the mode in which it keeps up with the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RingOf {
-    /// For ever, and the same at all nodes.
+    /// The constants, for ever, and the same at all nodes.
     pub constants: Constants,
-    /// As its coordinator is told.
+    /// The leveling mode, as its coordinator is told.
     pub mode: Mode,
 }
 
@@ -97,7 +97,7 @@ pub struct RingOf {
 pub struct Announced {
     /// The round of the last one.
     pub round: Round,
-    /// In how many rounds' worth of instances.
+    /// The number of instances with values, as rounds.
     pub rounds: Round,
 }
 
@@ -107,15 +107,16 @@ pub struct Leveled<E> {
     engine: E,
     of: RingOf,
     now: Time,
-    /// While this process coordinates.
+    /// The leveler, while this process coordinates.
     leveler: Option<Leveler>,
-    /// What was proposed before this was looked at.
+    /// The instance before which proposals were looked at.
     seen: Instance,
-    /// What was needed when that was looked at.
+    /// The need that was looked at last.
     needed: Option<Instance>,
-    /// The last round in which a value was proposed, and instances with values, that the other rings were not told of.
+    /// The last round in which a value was proposed, and the number of instances with values, that the other rings were
+    /// not told of.
     announced: Option<(Round, Instance)>,
-    /// Of earlier times as the coordinator.
+    /// The counters of earlier times as the coordinator.
     before: LevelCounters,
 }
 
@@ -134,7 +135,7 @@ impl<E: Feed> Leveled<E> {
         }
     }
 
-    /// What it was founded with.
+    /// Its constants and its mode.
     pub const fn of(&self) -> &RingOf {
         &self.of
     }
@@ -144,19 +145,20 @@ impl<E: Feed> Leveled<E> {
         &self.engine
     }
 
-    /// The same, to be asked for bases, or to be told where to begin.
+    /// The same, to be asked for snapshots, or to be told where to begin.
     pub const fn get_mut(&mut self) -> &mut E {
         &mut self.engine
     }
 
-    /// A merge waits for this ring up to the end of a round. To be said once for each round; asked for until it is known.
+    /// A merge waits for this ring up to the end of a round. To be called once for each round; the engine asks for the
+    /// round until it is known.
     pub fn need(&mut self, now: Time, round: Round) {
         self.now = now;
         let next = self.of.constants.first_of(round.saturating_add(1));
         self.engine.need(now, next);
     }
 
-    /// What was proposed here since this was asked last.
+    /// The values that were proposed here since the last call.
     pub fn take_announced(&mut self) -> Option<Announced> {
         let (round, instances) = self.announced.take()?;
         let many = u64::from(self.of.constants.per_round.get());
@@ -174,13 +176,13 @@ impl<E: Feed> Leveled<E> {
         }
     }
 
-    /// What has been counted.
+    /// The counters of the leveling.
     pub fn counters(&self) -> LevelCounters {
         let now = self.leveler.as_ref().map(Leveler::counters);
         now.map_or(self.before, |now| self.before.and(now))
     }
 
-    /// Skips what has to be skipped; whether there was something.
+    /// Skips the instances that have to be skipped. Returns whether there were any.
     fn level(&mut self) -> bool {
         let Some(next) = self.engine.proposed() else {
             self.before = self.counters();
@@ -217,7 +219,7 @@ impl<E: Feed> Leveled<E> {
         let Some(to) = to else {
             return false;
         };
-        // Where it is refused nothing is proposed: it is asked for again.
+        // A refused skip is not proposed, and is asked for again.
         let _ = self.engine.submit_skips_to(self.now, to);
         self.seen = self.engine.proposed().unwrap_or(next);
         leveler.on_skipped(next, self.seen, self.now.0);

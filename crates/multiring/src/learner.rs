@@ -1,4 +1,5 @@
-//! The learner of several rings: what a process delivers of them, in one order, and the points at which its application keeps a state.
+//! The learner of several rings: the deliveries of a process in one order, and the points at which its application
+//! keeps a state.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -11,33 +12,35 @@ use crate::mutants::{self, Mutant};
 use crate::order::{Constants, Place, Point, Rank, Round};
 use crate::resume::{Resume, ResumeRing};
 
-/// What a message that waits takes beside its payload, about.
+/// The bytes of a message that waits beside its payload, about.
 const MESSAGE_BYTES: usize = 128;
 
-/// What a process of several rings delivers.
+/// A delivery of a process of several rings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RingsDelivery {
     /// A message, in the order of all rings.
     Message(Place, Message),
-    /// The members of a ring are others now. Not in that order: what this process hears of a ring, when it does.
+    /// The members of a ring are others now. This delivery is not in the order of all rings, but comes when this
+    /// process hears of the change.
     Configuration(Rank, Configuration),
-    /// A ring has forgotten what this process needs of it next, so many instances. Nothing is delivered any more: this process has to begin
-    /// at a later point, with the state that belongs to it.
+    /// A ring has forgotten the instances that this process needs of it next, with their number. Nothing is delivered
+    /// any more: this process has to begin at a later point, with the state that belongs to it.
     Trimmed(Rank, u64),
-    /// A ring has delivered something before what it had delivered already, which it never may. Nothing is delivered any more.
+    /// A ring has delivered something before its earlier deliveries, which it never may. Nothing is delivered any more.
     Contradicted(Rank),
     /// Everything before this place was delivered, and nothing behind it: a state that is kept here goes on from there.
     Point(Box<Resume>),
-    /// A ring was founded anew after the state with which this process began: that says nothing about this one. Nothing is delivered any more.
+    /// A ring was founded anew after the state with which this process began: the state says nothing about this ring.
+    /// Nothing is delivered any more.
     Refounded(Rank),
 }
 
 /// A place of which the application is to be told.
 #[derive(Debug)]
 struct Stop {
-    /// It is before everything of this round.
+    /// The place is before everything of this round.
     round: Round,
-    /// What is known of each ring there.
+    /// The snapshots of rings there, as far as they are known.
     rings: Vec<ResumeRing>,
 }
 
@@ -45,13 +48,13 @@ struct Stop {
 #[derive(Debug)]
 pub struct RingsLearner {
     merge: Merge<Message>,
-    /// The application is told when it has come there.
+    /// The place of which the application is told when it has come there.
     stop: Option<Stop>,
-    /// What is next, and stands behind that.
+    /// The next message, which stands behind that place.
     held: Option<Merged<Message>>,
     /// The greatest round for which each ring was said to be needed.
     asked: BTreeMap<Rank, Round>,
-    /// Something has come since what is needed was looked at.
+    /// Something has come since the needs were looked at.
     is_changed: bool,
     /// The application began with a state.
     has_state: bool,
@@ -60,7 +63,8 @@ pub struct RingsLearner {
 }
 
 impl RingsLearner {
-    /// Of these rings, of which there may be none, from their beginning, or from the point of the state with which the application begins.
+    /// A learner of these rings, of which there may be none, from their beginning, or from the point of the state with
+    /// which the application begins.
     pub fn new(rings: impl IntoIterator<Item = Constants>, point: Option<Point>) -> Self {
         Self {
             merge: match point {
@@ -86,15 +90,15 @@ impl RingsLearner {
         self.merge.rings().any(|of| of.rank == rank)
     }
 
-    /// What of a ring waits for others, in bytes.
+    /// The bytes of a ring's messages that wait for other rings.
     pub fn waiting_bytes(&self, rank: Rank) -> usize {
         self.merge.waiting_bytes(rank)
     }
 
-    /// How far it is; `None` between two messages of one instance.
+    /// The point up to which it has delivered; `None` between two messages of one instance.
     pub fn point(&self) -> Option<Point> {
         match &self.held {
-            // It is before everything else, and not delivered.
+            // The held message is before everything else, and not delivered.
             Some(held) => self.before(held.place),
             None => self.merge.point(),
         }
@@ -105,12 +109,13 @@ impl RingsLearner {
         (place.index == 0).then(|| Point::before(of, place.instance))
     }
 
-    /// Which rings it waits for, and up to which round.
+    /// The rings that it waits for, and the round up to which it needs each.
     pub fn needs(&self) -> Vec<Need> {
         self.merge.needs()
     }
 
-    /// What a ring delivers. What the application is told of that at once, if anything; the rest comes of [`Self::poll`].
+    /// Takes a delivery of a ring. Returns what the application is told of that at once, if anything; the rest comes
+    /// from [`Self::poll`].
     pub fn on_delivery(&mut self, rank: Rank, delivery: Delivery) -> Option<RingsDelivery> {
         match delivery {
             Delivery::Message(message) => self.push(rank, message),
@@ -119,7 +124,7 @@ impl RingsLearner {
                 self.is_changed |= told.is_ok();
                 None
             }
-            // Whoever delivers nothing need not hear of members either.
+            // A process that delivers nothing need not hear of members either.
             Delivery::Configuration(now) => {
                 let told = RingsDelivery::Configuration(rank, now);
                 self.rings().next().is_some().then_some(told)
@@ -133,14 +138,14 @@ impl RingsLearner {
 
     fn push(&mut self, rank: Rank, message: Message) -> Option<RingsDelivery> {
         let at = (message.seq, u32::from(message.index));
-        // A message takes some beside what it carries.
+        // A message takes some bytes beside its payload.
         let bytes = message.payload.len() + MESSAGE_BYTES;
         match self.merge.push(rank, at, (message, bytes)) {
             Ok(()) => {
                 self.is_changed = true;
                 None
             }
-            // Of a ring that this process is on and does not deliver.
+            // This process is on the ring and does not deliver it.
             Err(PushError::NotSubscribed(_)) => None,
             Err(_) => self.end(RingsDelivery::Contradicted(rank)),
         }
@@ -151,7 +156,7 @@ impl RingsLearner {
         (!is_over).then_some(why)
     }
 
-    /// What is delivered next, if that is known. What stands behind it may need other rings.
+    /// The next delivery, if it is known. Messages behind it may need other rings.
     pub fn poll(&mut self) -> Option<RingsDelivery> {
         let next = self.next();
         self.is_changed |= next.is_some() && !mutants::on(Mutant::A31);
@@ -181,19 +186,19 @@ impl RingsLearner {
         if is_told { self.take_point() } else { None }
     }
 
-    /// Whether each ring has said what is known of it at the point that is wanted.
+    /// Whether the snapshot of each ring at the wanted point is known.
     fn knows_point(&self) -> bool {
         let known = self.stop.as_ref().map(|stop| stop.rings.len());
         known == Some(self.merge.rings().count())
     }
 
-    /// It has come there.
+    /// Takes the wanted point, to which the learner has come.
     fn take_point(&mut self) -> Option<RingsDelivery> {
         let first = self.merge.rings().next()?.rank;
         let mut stop = self.stop.take()?;
         self.merge.wait_until(None);
         stop.rings.sort_by_key(|ring| ring.of.rank);
-        // The beginning of the round, also where a ring has none of its instances in it yet.
+        // The beginning of the round, also if a ring has none of its instances in it yet.
         let point = Point {
             round: stop.round,
             turn: first,
@@ -208,8 +213,8 @@ impl RingsLearner {
         is_sound.then(|| RingsDelivery::Point(Box::new(resume)))
     }
 
-    /// Has the application told of a point that all rings come to soon, also where nothing is submitted; nothing changes while it is to be told of
-    /// one already. Of these rings, which are all that it delivers.
+    /// Has the application told of a point that all rings come to soon, also if nothing is submitted; nothing changes
+    /// while it is to be told of one already. `engines`: those of all rings that it delivers.
     pub fn want_point<E: Feed>(&mut self, engines: &mut [&mut Leveled<E>]) {
         if self.stop.is_some() || engines.is_empty() {
             return;
@@ -234,14 +239,14 @@ impl RingsLearner {
         self.stop.is_some() || self.has_state
     }
 
-    /// What is known of a ring at the point that is wanted; and whether the state with which the application began is of this ring. What it is told of
-    /// that.
+    /// Takes the snapshot of a ring at the wanted point, and looks whether the state with which the application began
+    /// is of this ring. Returns what the application is told of that.
     pub fn look_at<E: Feed>(&mut self, engine: &mut Leveled<E>) -> Option<RingsDelivery> {
         let of = engine.of().constants;
         if !self.looks_at_rings() || !self.has(of.rank) {
             return None;
         }
-        // A ring that is not founded yet has no place where anybody could go on.
+        // A ring that is not founded yet has no place at which an application could go on.
         if let Some(founded) = engine.get().founded() {
             while let Some(base) = engine.get_mut().take_base() {
                 self.on_base(ResumeRing { of, founded, base });
@@ -276,13 +281,13 @@ impl RingsLearner {
         needs
     }
 
-    /// A ring that this process coordinates has proposed values: what another one that it coordinates is told of that, so that it skips up to there
-    /// while they are decided.
+    /// A ring that this process coordinates has proposed values: returns what another ring that it coordinates is told
+    /// of that, so that it skips up to there while they are decided.
     pub fn announces(&self, from: Rank, announced: Announced, to: Rank) -> Option<Announced> {
         if from == to || !self.has(from) || !self.has(to) {
             return None;
         }
-        // What stands behind the other ring in a round is not waited for in that round.
+        // A ring that stands behind the other one in a round is not waited for in that round.
         let round = match to < from {
             true => Some(announced.round),
             false => announced.round.checked_sub(1),

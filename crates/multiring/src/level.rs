@@ -1,16 +1,17 @@
-//! Rate leveling: how a ring with little to order keeps up with the others, by skipping instances.
+//! Rate leveling: a ring with little to order keeps up with the others by skipping instances.
 //!
-//! A mode for each ring, asked by its coordinator behind everything that it has to propose:
+//! Each ring has a mode, which its coordinator asks behind everything that it has to propose:
 //!
-//! * `pull` (the default): a merge that waits says up to which round, and the coordinator skips to the end of that. No rate, no clock, and nothing
-//!   while all are idle. Who coordinates another ring of the same merge as well announces the rounds of its values when they are proposed: the
-//!   skip is decided meanwhile, and goes on so far that the next values of a busy ring wait for no skip at all.
+//! * `pull` (the default): a merge that waits says up to which round, and the coordinator skips to the end of that. No
+//!   rate, no clock, and nothing while all are idle. A process that coordinates another ring of the same merge as well
+//!   announces the rounds of its values when they are proposed: the skip is decided meanwhile, and goes on so far that
+//!   the next values of a busy ring wait for no skip at all.
 //! * `paper`: each `delta` the coordinator makes up for what is missing from `lambda` instances a second (Benz et al. 2014, §4).
 //! * `horizon`, for rings that seldom speak: behind each value the ring skips so far ahead that the others, at their rate, do not come there
 //!   while it decides something. Else each of its decisions would delay them.
 //!
-//! What is skipped is proposed, voted for and as durable as a value: a skip that is forgotten would let a value into an instance that learners have
-//! passed. Skips are absolute, up to an instance: said twice they are the same.
+//! A skip is proposed, voted for and as durable as a value: a skip that is forgotten would let a value into an instance
+//! that learners have passed. Skips are absolute, up to an instance: a repeated skip is the same.
 
 mod pace;
 
@@ -18,26 +19,27 @@ use crate::mutants::{self, Mutant};
 use crate::order::{Constants, Instance, Rank, Round};
 use pace::Pace;
 
-/// So many instances are skipped at once.
+/// The most instances that are skipped at once.
 const AT_ONCE: Instance = 1 << 30;
 /// Nobody gets further: positions have 48 bits for an instance.
 const TOO_FAR: Instance = 1 << 47;
-/// A horizon is at most so many rounds.
+/// The most rounds of a horizon.
 const MOST_HORIZON: Round = 1 << 20;
-/// With `pull` a ring goes ahead of others that are busy for so many of its decisions, at most so many rounds: a skip for every other decision.
+/// With `pull` a ring goes ahead of busy ones by the time of this many of its decisions, at most by this many rounds: a
+/// skip for every other decision.
 const PULL_AHEAD: (u64, Round) = (4, 1 << 12);
 /// With `horizon`: more than one decision, as that is what they must not wait for.
 const HORIZON_AHEAD: (u64, Round) = (2, MOST_HORIZON);
 const SECOND: u128 = 1_000_000_000;
 
-/// Which way.
+/// The leveling mode of a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
     /// See the module's page. `delta` in nanoseconds, `lambda` in instances a second.
     Paper {
-        /// So often.
+        /// The time between two skips.
         delta: u64,
-        /// So many.
+        /// The rate that the ring keeps up.
         lambda: u64,
     },
     /// See the module's page.
@@ -47,7 +49,7 @@ pub enum Mode {
     Horizon,
 }
 
-/// What the coordinator knows of its ring when it is asked.
+/// The state of a ring, as its coordinator knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
     /// Monotonic time, in nanoseconds.
@@ -58,7 +60,7 @@ pub struct Standing {
     pub decided: Instance,
 }
 
-/// What has been counted.
+/// The counters of the leveling.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LevelCounters {
     /// Skips, as values.
@@ -74,7 +76,7 @@ pub struct LevelCounters {
 }
 
 impl LevelCounters {
-    /// What has been counted at two times.
+    /// The sum of two counts.
     pub(crate) const fn and(self, other: &Self) -> Self {
         Self {
             skips: self.skips + other.skips,
@@ -91,9 +93,9 @@ impl LevelCounters {
 pub struct Leveler {
     of: Constants,
     mode: Mode,
-    /// It is needed up to the end of this round.
+    /// The round up to whose end the ring is needed.
     needed: Option<Round>,
-    /// What was skipped last goes up to here.
+    /// The first instance behind the last skip.
     skipped_to: Instance,
     /// The greatest round in which another ring was heard to have proposed a value.
     heard: Round,
@@ -104,24 +106,24 @@ pub struct Leveler {
     counters: LevelCounters,
 }
 
-/// What was skipped ahead of the others, and when to do so again.
+/// The last skip ahead of the others, and the state that decides on the next one.
 #[derive(Clone, Copy, Default, Debug)]
 struct Ahead {
     /// The last value of this ring, and when it was proposed.
     value: Option<(Instance, u64)>,
-    /// Its decision was seen.
+    /// The decision of that value was seen.
     is_decided: bool,
-    /// It came less than two decisions behind the one before.
+    /// The last value came less than two decisions behind the one before.
     is_often: bool,
     /// A value was proposed, and no skip behind it.
     is_due: bool,
-    /// What was skipped ahead last: from here, to there.
+    /// The first instance of the last skip ahead, and the one behind its last.
     from: Instance,
     to: Instance,
 }
 
 impl Leveler {
-    /// Of a ring that is beginning a round of proposals.
+    /// The leveler of a ring that is beginning a round of proposals.
     pub fn new(of: Constants, mode: Mode) -> Self {
         Self {
             of,
@@ -137,12 +139,12 @@ impl Leveler {
         }
     }
 
-    /// What has been counted.
+    /// The counters of the leveling.
     pub const fn counters(&self) -> &LevelCounters {
         &self.counters
     }
 
-    /// A merge waits for this ring up to the end of a round. Whether that is taken.
+    /// A merge waits for this ring up to the end of a round. Returns whether that is taken.
     pub fn on_need(&mut self, round: Round) -> bool {
         self.counters.needs += 1;
         let far = round > self.heard.saturating_add(AT_ONCE) && mutants::on(Mutant::A29);
@@ -153,9 +155,10 @@ impl Leveler {
         true
     }
 
-    /// Another ring's coordinator proposes values, the last one in this round, and in so many rounds since it said so before; some merge has both
-    /// rings: this one may as well skip while that is being decided. Only values are announced, never skips: two rings would drive each other. To be
-    /// said of the round up to which a merge then waits for this ring: of a ring that stands behind the other one in each round, the one before.
+    /// The coordinator of another ring proposes values: the last one in `round`, and in `rounds` rounds since it said
+    /// so before. Some merge has both rings: this one may as well skip while the values are being decided. Only values
+    /// are announced, never skips: two rings would drive each other. `round` is the one up to which a merge then waits
+    /// for this ring: for a ring that stands behind the other one in each round, the round before.
     pub fn on_announced(&mut self, from: Rank, round: Round, rounds: Round) {
         if !self.is_near(round) {
             return;
@@ -188,8 +191,8 @@ impl Leveler {
         self.pace.on_proposed(instance, now);
     }
 
-    /// Up to which instance to skip now; `None` if nothing is to be skipped. To be asked behind each proposal and decision, and at
-    /// [`Self::due`]. What comes of it is to be said with [`Self::on_skipped`].
+    /// The instance up to which to skip now; `None` if nothing is to be skipped. To be called behind each proposal and
+    /// decision, and at [`Self::due`]. The result is to be told with [`Self::on_skipped`].
     pub fn skip_to(&mut self, standing: Standing) -> Option<Instance> {
         self.see_decision(standing);
         let to = match self.mode {
@@ -200,7 +203,7 @@ impl Leveler {
         to.map(|to| to.min(most)).filter(|to| *to > standing.next)
     }
 
-    /// What was proposed of what [`Self::skip_to`] said: from here, and everything before that.
+    /// A skip that [`Self::skip_to`] wanted was proposed: the instances from `from` on, before `next`.
     pub fn on_skipped(&mut self, from: Instance, next: Instance, now: u64) {
         if next > from {
             self.pace.on_proposed(next - 1, now);
@@ -210,7 +213,7 @@ impl Leveler {
         }
     }
 
-    /// When to ask next if nothing happens before, by the monotonic clock.
+    /// The time of the next call if nothing happens before, by the monotonic clock.
     pub const fn due(&self) -> Option<u64> {
         match self.mode {
             Mode::Paper { .. } => Some(self.due),
@@ -224,7 +227,7 @@ impl Leveler {
         self.ahead.is_decided |= value.is_some_and(|(instance, _)| standing.decided > instance);
     }
 
-    /// To the end of the round that is needed: one skip for each decision, however many wait.
+    /// Skips to the end of the round that is needed: one skip for each decision, however many merges wait.
     fn by_need(&mut self, standing: Standing) -> Option<Instance> {
         let next = self.of.first_of(self.needed? + 1);
         if standing.next >= next {
@@ -238,7 +241,7 @@ impl Leveler {
         Some(next)
     }
 
-    /// What is missing from the rate, each `delta`.
+    /// Skips the instances that are missing from the rate, each `delta`.
     fn by_rate(&mut self, standing: Standing, delta: u64, lambda: u64) -> Option<Instance> {
         let now = standing.now;
         let (began, first) = *self.began.get_or_insert((now, standing.next));
@@ -250,7 +253,7 @@ impl Leveler {
         Some(first.saturating_add(u64::try_from(expected).unwrap_or(u64::MAX)))
     }
 
-    /// So far that others do not come there while this ring decides.
+    /// Skips so far that others do not come there while this ring decides.
     fn ahead(&mut self, standing: Standing) -> Option<Instance> {
         let (decisions, most) = match self.mode {
             Mode::Horizon => HORIZON_AHEAD,
@@ -269,8 +272,8 @@ impl Leveler {
         Some(to)
     }
 
-    /// Whether to go ahead now: when half of what was skipped before is used, and with `horizon` behind a value, with `pull` when others have
-    /// come further. Not while values come often: their instances move the ring.
+    /// Whether to go ahead now: when half of the last skip ahead is used, with `horizon` also behind a value, with
+    /// `pull` also when others have come further. Not while values come often: their instances move the ring.
     fn is_due(&self, standing: Standing) -> bool {
         let heard = self.of.first_of(self.heard);
         let Ahead { from, to, .. } = self.ahead;

@@ -1,16 +1,17 @@
 //! Many rings, one order wherever they meet.
 //!
-//! Each ring orders instances, densely from 1. A ring's constants say which *round* an instance belongs to; the order of rounds,
-//! of rings within a round, and of instances within a ring is one order of all instances of all rings, and whoever subscribes to some rings delivers
-//! that order without the others' instances. So no two processes contradict each other, whatever they subscribe to, whenever they
-//! started, and however often they crashed (Benz et al. 2014, §4; rounds are absolute here, and not taken in turn).
+//! Each ring orders instances, densely from 1. A ring's constants say which *round* an instance belongs to; the order
+//! of rounds, of rings within a round, and of instances within a ring is one order of all instances of all rings, and a
+//! process that subscribes to some rings delivers that order without the others' instances. So no two processes
+//! contradict each other, whatever they subscribe to, whenever they started, and however often they crashed (Benz et
+//! al. 2014, §4; rounds are absolute here, and not taken in turn).
 //!
 //! * [`order`]: rounds, places and points.
-//! * [`merge`]: delivers in that order what comes of several rings.
+//! * [`merge`]: the delivery of several rings in that order.
 //! * [`learner`]: the same with engines, and the points at which an application keeps its state.
-//! * [`subscribe`]: which rings a partition subscribes to, from which round on.
+//! * [`subscribe`]: the rings that a partition subscribes to, each from a round on.
 //! * [`feed`]: an engine that orders one of the rings, with its leveling.
-//! * [`level`]: how a ring that has little to order keeps up with the others.
+//! * [`level`]: the leveling by which a ring with little to order keeps up with the others.
 //!
 //! Nothing here has a socket, a clock, a thread or a file.
 

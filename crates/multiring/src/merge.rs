@@ -1,7 +1,8 @@
-//! Delivers what comes of several rings in the one order of all.
+//! The merge: delivery of several rings in the one order of all.
 //!
-//! A message may be delivered when nothing can come any more of another ring that stands before it: when every other ring is known up to
-//! there. It does not matter whether what is known carries messages or is skipped. What comes of a ring that is ahead waits.
+//! A message may be delivered when no other ring can bring anything before it any more: when every other ring is known
+//! up to there. It does not matter whether known instances carry messages or are skipped. Messages of a ring that is
+//! ahead wait.
 
 mod lane;
 mod load;
@@ -13,25 +14,25 @@ use crate::mutants::{self, Mutant};
 use crate::order::{Constants, Instance, Place, Point, Rank, Round};
 use lane::Lane;
 
-/// A message, and where it stands.
+/// A message, and its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Merged<T> {
-    /// Where.
+    /// The place.
     pub place: Place,
-    /// What.
+    /// The message.
     pub message: T,
 }
 
-/// Why something of a ring is not taken.
+/// The reason why something of a ring is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PushError {
     /// This learner does not subscribe to the ring.
     NotSubscribed(Rank),
-    /// It does already.
+    /// This learner subscribes to the ring already.
     Subscribed(Rank),
-    /// It stands before something that is known already: the ring's own order is broken.
+    /// The message stands before something that is known already: the ring's own order is broken.
     Behind {
-        /// Which ring.
+        /// The ring.
         rank: Rank,
         /// Its instance.
         instance: Instance,
@@ -43,9 +44,9 @@ pub enum PushError {
 /// A ring that something waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Need {
-    /// Which.
+    /// The ring.
     pub rank: Rank,
-    /// It has to be known up to the end of this round.
+    /// The ring has to be known up to the end of this round.
     pub round: Round,
 }
 
@@ -53,14 +54,15 @@ pub struct Need {
 #[derive(Clone, Debug)]
 pub struct Merge<T> {
     lanes: BTreeMap<Rank, Lane<T>>,
-    /// Nothing of another ring stands before this one in what is next: the ring whose message was delivered last, up to where it may go on.
+    /// The ring whose message was delivered last, and the place up to which it may go on: no other ring has anything
+    /// before that.
     run: Option<(Rank, Place)>,
-    /// Rounds up to which something else waits: a change of the subscriptions, or a read.
+    /// The round until which something else waits: a change of the subscriptions, or a read.
     until: Option<Round>,
 }
 
 impl<T> Merge<T> {
-    /// One that delivers these rings from their beginning.
+    /// A merge that delivers these rings from their beginning.
     pub fn new(rings: impl IntoIterator<Item = Constants>) -> Self {
         let lane = |of: Constants| (of.rank, Lane::new(of, 1));
         Self {
@@ -70,7 +72,7 @@ impl<T> Merge<T> {
         }
     }
 
-    /// One that goes on from a point. Of each ring it has to be told everything from [`Point::next_of`] on.
+    /// A merge that goes on from a point. The merge has to be told everything of each ring from [`Point::next_of`] on.
     pub fn at(point: Point, rings: impl IntoIterator<Item = Constants>) -> Self {
         let point = match mutants::on(Mutant::A04) {
             true => Point { used: 0, ..point },
@@ -89,8 +91,8 @@ impl<T> Merge<T> {
         self.lanes.values().map(|lane| &lane.of)
     }
 
-    /// Delivers a ring, too, from a round on. Of what stands before that everything from `next` on has to be told, and is not
-    /// delivered. To be said before anything of that round is delivered, and not of a ring that has not ended.
+    /// Delivers a ring, too, from a round on. Everything from `next` on has to be told; instances before that round are
+    /// not delivered. To be called before anything of that round is delivered, and not of a ring that has not ended.
     ///
     /// # Errors
     /// [`PushError::Subscribed`]: then nothing has changed.
@@ -131,7 +133,8 @@ impl<T> Merge<T> {
         ended
     }
 
-    /// A message of a ring: everything of that ring that stands before it is known by now. `bytes`: what it takes while it waits.
+    /// Takes a message of a ring: everything of that ring before it is known by now. `bytes`: those that it takes while
+    /// it waits.
     ///
     /// # Errors
     /// [`PushError`]: then nothing has changed.
@@ -145,7 +148,8 @@ impl<T> Merge<T> {
         lane.push((instance, index), (message, bytes))
     }
 
-    /// Everything of a ring before an instance is known: what was not pushed carries no message. `records`: so many votes say so.
+    /// Everything of a ring before an instance is known: instances that were not pushed carry no message. `records`:
+    /// the number of votes that say so.
     ///
     /// # Errors
     /// [`PushError::NotSubscribed`].
@@ -159,7 +163,7 @@ impl<T> Merge<T> {
         lane.ok_or(PushError::NotSubscribed(rank))
     }
 
-    /// What is delivered next; `None` if that is not known yet.
+    /// The next message; `None` if it is not known yet.
     pub fn poll(&mut self) -> Option<Merged<T>> {
         if let Some((rank, limit)) = self.run
             && let Some(merged) = self.take_before(rank, limit)
@@ -189,13 +193,14 @@ impl<T> Merge<T> {
         heads.min_by_key(|(_, head)| *head)
     }
 
-    /// Before this place nothing but the messages of one ring can be next.
+    /// The place before which only messages of one ring can be next.
     fn limit(&self, but: Rank) -> Option<Place> {
         let others = self.lanes.iter().filter(|(rank, _)| **rank != but);
         others.filter_map(|(_, lane)| lane.first_open()).min()
     }
 
-    /// How far it is; `None` between two messages of one instance, and of a learner of nothing.
+    /// The point up to which it has delivered; `None` between two messages of one instance, and of a merge without
+    /// rings.
     pub fn point(&self) -> Option<Point> {
         let firsts = self.lanes.values();
         let firsts = firsts.filter_map(|lane| Some((lane, lane.first_open()?)));
@@ -204,7 +209,7 @@ impl<T> Merge<T> {
         (!is_inside).then(|| Point::before(&lane.of, place.instance))
     }
 
-    /// What waits, in bytes, of a ring.
+    /// The bytes of a ring's messages that wait.
     pub fn waiting_bytes(&self, rank: Rank) -> usize {
         self.lanes.get(&rank).map_or(0, Lane::bytes)
     }
@@ -214,10 +219,12 @@ impl<T> Merge<T> {
         self.until = round;
     }
 
-    /// Which rings are waited for, and up to which round. Whoever is needed may be asked again and again: it is the same then.
+    /// The rings that are waited for, and the round up to which each is needed. A ring may be asked again and again: a
+    /// repeated need changes nothing.
     ///
-    /// A ring is needed for a message that waits; up to the round that another one is known up to of which much waits (by records and bytes,
-    /// never by time: two rings that follow each other would drive each other for ever); and for what [`Self::wait_until`] says.
+    /// A ring is needed for a message that waits; up to the round to which another ring is known of which much waits
+    /// (by records and bytes, never by time: two rings that follow each other would drive each other for ever); and
+    /// before the round of [`Self::wait_until`].
     pub fn needs(&self) -> Vec<Need> {
         let head = self.least_head().map(|(_, head)| head);
         let of_much = self.known_where_much_waits();
@@ -239,7 +246,7 @@ impl<T> Merge<T> {
         self.lanes.iter().filter_map(need).collect()
     }
 
-    /// Up to which round the rings are known of which much waits behind the point: the least of them.
+    /// The least round up to which a ring is known of which much waits behind the point.
     fn known_where_much_waits(&self) -> Option<Round> {
         let point = self.point()?;
         let much = self.lanes.values();
@@ -248,7 +255,7 @@ impl<T> Merge<T> {
     }
 }
 
-/// Up to which round a ring has to be known before a message of another one may be delivered.
+/// The round up to which a ring has to be known before a message of another one may be delivered.
 fn up_to(head: Place, rank: Rank) -> Option<Round> {
     match rank < head.rank {
         true => Some(head.round),
@@ -257,7 +264,7 @@ fn up_to(head: Place, rank: Rank) -> Option<Round> {
     }
 }
 
-/// The constants of a ring for who goes on from a point: the same.
+/// The constants of a ring for a merge that goes on from a point: the same, without a mutant.
 fn anew(of: Constants, point: Point) -> Constants {
     let of = match mutants::on(Mutant::A02) {
         true => Constants {

@@ -9,7 +9,7 @@ pub enum Mutant {
     A02,
     /// Instances without messages do not count.
     A03,
-    /// What is left of an instance in its round is not in the point.
+    /// The instances of a round that are before a point are not in the point.
     A04,
     /// A subscription by a hold that serves nobody any more takes effect.
     A14,
@@ -19,13 +19,13 @@ pub enum Mutant {
     A26,
     /// Nothing is needed but for a held message.
     A27,
-    /// What skips have passed counts as what others pass.
+    /// Rounds that another ring has skipped count as its rounds with values.
     A28,
     /// A need far ahead is refused.
     A29,
-    /// What stands behind a point is delivered before that is told.
+    /// Messages behind a point are delivered before the point is told.
     A30,
-    /// What a message that was delivered leaves to be needed is not looked at.
+    /// Needs are not looked at again after a delivery.
     A31,
 }
 

@@ -9,7 +9,7 @@ use rota_core::bytes::Reader;
 /// A place in the order of one ring: dense, from 1.
 pub type Instance = u64;
 
-/// So many instances of each ring have a round in common. From 0.
+/// A run of instances of each ring, in the order of all rings. From 0.
 pub type Round = u64;
 
 /// A ring's number, and its rank within a round. One for ever.
@@ -22,12 +22,13 @@ impl fmt::Display for Rank {
     }
 }
 
-/// What a ring is founded with, and keeps for ever: two learners that had others would order differently.
+/// The constants with which a ring is founded, for ever: two learners with different ones would order differently.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Constants {
-    /// Which ring.
+    /// The ring.
     pub rank: Rank,
-    /// Instances in each round (`M`). Messages do not count: how many an instance has is up to who packs them.
+    /// Instances in each round (`M`). Messages do not count: their number in an instance is up to the process that
+    /// packs them.
     pub per_round: NonZeroU32,
     /// The round of its first instance.
     pub origin: Round,
@@ -60,7 +61,7 @@ impl Constants {
             .saturating_add(1)
     }
 
-    /// Where an instance stands, before all of its messages.
+    /// The place of an instance, before all of its messages.
     pub const fn place(&self, instance: Instance) -> Place {
         Place {
             round: self.round_of(instance),
@@ -71,7 +72,8 @@ impl Constants {
     }
 }
 
-/// Where a message stands in the order of all rings. Compared field by field: rounds, then rings, then the ring's own order.
+/// The place of a message in the order of all rings. Compared field by field: rounds, then rings, then the ring's own
+/// order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Place {
     /// The round of its instance.
@@ -80,7 +82,7 @@ pub struct Place {
     pub rank: Rank,
     /// Its instance; of a message that was cut, that of its last part.
     pub instance: Instance,
-    /// Which of the instance's messages, from 0.
+    /// The index of the message in its instance, from 0.
     pub index: u32,
 }
 
@@ -93,7 +95,7 @@ impl Place {
         out.extend(self.index.to_le_bytes());
     }
 
-    /// The next one of what is left to read. `None` where there is none.
+    /// Reads the next place. `None` if the bytes are too few.
     pub fn take(bytes: &mut Reader<'_>) -> Option<Self> {
         Some(Self {
             round: bytes.u64()?,
@@ -112,16 +114,16 @@ impl Place {
     };
 }
 
-/// How far somebody is: everything before it was delivered, and nothing behind. Those of one partition are comparable, since all
-/// are cuts of one order.
+/// A point: everything before it was delivered, and nothing behind. The points of one partition are comparable, since
+/// all are cuts of one order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Point {
     /// The round of the instance that is next.
     pub round: Round,
     /// Its ring.
     pub turn: Rank,
-    /// So many of that ring's instances in this round are before it: always fewer than there are in a round, so that one cut has
-    /// one form.
+    /// The number of that ring's instances in this round that are before the point: always fewer than there are in a
+    /// round, so that one cut has one form.
     pub used: u32,
 }
 

@@ -1,4 +1,5 @@
-//! What an application that has a state needs beside it to go on: its point, and of each ring the base of the place where that is.
+//! The data that an application with a state needs beside it to go on: its point, and the snapshot of each ring at that
+//! point.
 
 use alloc::vec::Vec;
 use bytes::{Buf as _, Bytes};
@@ -8,17 +9,17 @@ use rota_paxos::uring::Snapshot;
 use crate::order::{Constants, Point, Rank};
 
 const VERSION: u8 = 1;
-/// More rings than these nobody has.
+/// The most rings of an application.
 const MOST_RINGS: u16 = 1024;
 
-/// Of one ring.
+/// The data of one ring.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResumeRing {
-    /// Which.
+    /// The ring.
     pub of: Constants,
-    /// Which foundation of it: another one is another ring.
+    /// The foundation of the ring: a ring of another foundation is another ring.
     pub founded: u64,
-    /// What follows from everything before the point.
+    /// The snapshot of everything before the point.
     pub base: Snapshot,
 }
 
@@ -32,7 +33,7 @@ pub struct Resume {
 }
 
 impl Resume {
-    /// Whether the bases are those of the point.
+    /// Whether the snapshots are those of the point.
     pub fn is_sound(&self) -> bool {
         let ranks = self.rings.iter().map(|ring| ring.of.rank);
         let is_sorted = ranks.is_sorted_by(|one, other| one < other);
@@ -61,7 +62,8 @@ impl Resume {
         out
     }
 
-    /// What [`Self::encode`] has made; `None` for anything else, also where bases and point contradict each other.
+    /// Reads the bytes of [`Self::encode`]; `None` for anything else, also if snapshots and point contradict each
+    /// other.
     pub fn decode(mut bytes: Bytes) -> Option<Self> {
         if bytes.try_get_u8().ok()? != VERSION {
             return None;

@@ -1,52 +1,52 @@
-//! Which rings a partition subscribes to, and from which round on.
+//! Subscriptions: the rings that a partition subscribes to, each from a round on.
 //!
-//! All of it follows from what is ordered: replicas of a partition that are at one point agree on it. A change is ordered in a ring that the
-//! partition has, and takes effect at the beginning of a later round. Changes form one sequence: what is ordered while one is pending is void, and
-//! whoever proposed it is told.
+//! All of it follows from ordered commands: replicas of a partition that are at one point agree on it. A change is
+//! ordered in a ring that the partition has, and takes effect at the beginning of a later round. Changes form one
+//! sequence: a change that is ordered while another one is pending is void, and its proposer is told.
 
 use alloc::collections::BTreeMap;
 
 use crate::mutants::{self, Mutant};
 use crate::order::{Constants, Instance, Place, Rank, Round};
 
-/// That a ring keeps for a partition what is behind this instance, until that subscribes or lets go. Its name is the instance in which
-/// it was ordered: a later hold of the same partition on the same ring is another one.
+/// A hold: a ring keeps for a partition everything behind this instance, until the partition subscribes or lets go. Its
+/// name is the instance in which it was ordered: a later hold of the same partition on the same ring is another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Hold {
-    /// Which ring keeps it.
+    /// The ring that keeps it.
     pub rank: Rank,
-    /// Where it was ordered there.
+    /// The instance in which it was ordered there.
     pub instance: Instance,
 }
 
 /// A change that has been ordered and is to take effect.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Change {
-    /// What changes.
+    /// The kind of a change.
     pub what: What,
-    /// At the beginning of this round.
+    /// The round at whose beginning it takes effect.
     pub effective: Round,
 }
 
-/// What changes.
+/// The kind of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum What {
     /// The partition subscribes to a ring; it was held for that.
     Subscribe(Constants, Hold),
-    /// It leaves one.
+    /// The partition leaves a ring.
     Leave(Rank),
 }
 
-/// Why a change does not take effect.
+/// The reason why a change does not take effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Void {
-    /// Another one is pending: to be proposed again behind it.
+    /// Another change is pending: this one is to be proposed again behind it.
     Pending(Change),
     /// The partition has that ring.
     HasIt,
-    /// It has not.
+    /// The partition does not have that ring.
     HasNot,
-    /// It would be left with none.
+    /// The partition would be left with no ring.
     LastRing,
     /// The hold was let go before, or is on another ring.
     NotHeld,
@@ -57,13 +57,13 @@ pub enum Void {
 pub struct Subscriptions {
     rings: BTreeMap<Rank, Option<Hold>>,
     pending: Option<Change>,
-    /// Of each ring: holds up to this one serve nobody any more. They were let go, or the partition has left the ring that it came to by
-    /// them.
+    /// By ring: holds up to this one serve nobody any more. They were let go, or the partition has left the ring that
+    /// it came to by them.
     spent: BTreeMap<Rank, Instance>,
 }
 
 impl Subscriptions {
-    /// Of a partition that begins with these rings.
+    /// The subscriptions of a partition that begins with these rings.
     pub fn new(rings: impl IntoIterator<Item = Rank>) -> Self {
         Self {
             rings: rings.into_iter().map(|rank| (rank, None)).collect(),
@@ -77,12 +77,13 @@ impl Subscriptions {
         self.rings.iter().map(|(rank, hold)| (*rank, *hold))
     }
 
-    /// What has been ordered and is not in effect.
+    /// The change that has been ordered and is not in effect.
     pub const fn pending(&self) -> Option<&Change> {
         self.pending.as_ref()
     }
 
-    /// A round begins, or something of it is delivered: what is in effect from there on is done. Answers with what was pending.
+    /// A round begins, or something of it is delivered: a change that is in effect from there on is done. Returns that
+    /// change.
     pub fn reach(&mut self, round: Round) -> Option<Change> {
         let change = self.pending.take_if(|change| change.effective <= round)?;
         match change.what {
@@ -97,10 +98,11 @@ impl Subscriptions {
         Some(change)
     }
 
-    /// It was ordered at `at`, in a ring of the partition, that it subscribes to a ring that was held in round `held`.
+    /// The partition subscribes to a ring that was held in round `held`, as was ordered at `at`, in a ring of the
+    /// partition.
     ///
     /// # Errors
-    /// [`Void`]: why nothing changes.
+    /// [`Void`]: the reason why nothing changes.
     pub fn subscribe(
         &mut self,
         at: Place,
@@ -123,7 +125,7 @@ impl Subscriptions {
         Ok(self.wait_for(What::Subscribe(of, hold), effective))
     }
 
-    /// It was ordered at `at` that it leaves a ring.
+    /// The partition leaves a ring, as was ordered at `at`.
     ///
     /// # Errors
     /// [`Void`].
@@ -138,8 +140,8 @@ impl Subscriptions {
         Ok(self.wait_for(What::Leave(rank), at.round + 1))
     }
 
-    /// It was ordered at `at` that a hold is let go: a subscription that names it is void from here on. Whether the hold may be released
-    /// now: not where the partition has subscribed by it, or is about to.
+    /// A hold is let go, as was ordered at `at`: a subscription that names it is void from here on. Returns whether the
+    /// hold may be released now: not if the partition has subscribed by it, or is about to.
     pub fn cancel(&mut self, at: Place, hold: Hold) -> bool {
         self.reach(at.round);
         let is_pending = matches!(&self.pending, Some(Change { what: What::Subscribe(_, of), .. }) if *of == hold);

@@ -1,18 +1,19 @@
-//! An acceptor: what it has promised, and what it has voted for.
+//! An acceptor: its promises and its votes.
 //!
-//! Whatever it says has to be durable before: the caller takes [`Acceptor::records`], makes them so, and then says
-//! [`Acceptor::on_durable`]. Until then the promise must not be sent, and [`Acceptor::voted`] does not tell of the
-//! votes.
+//! An acceptor may tell only what is durable: the caller takes [`Acceptor::records`], makes them durable, and then
+//! calls [`Acceptor::on_durable`]. Until then the caller must not send the promise, and [`Acceptor::voted`] does not
+//! count the votes.
 //!
-//! # What it keeps
+//! # The state of an acceptor
 //!
-//! Two places are not to be confused. Below [`Acceptor::kept`] it has forgotten its votes: only its own process says so
-//! ([`Acceptor::trim`]), which has passed them. Below [`Acceptor::floor`] everything is known to be decided, and some acceptor has
-//! forgotten as what: no round starts there. A vote raises the floor, so that a majority knows it, and forgets nothing.
+//! Two bounds are not to be confused. The acceptor has forgotten its votes below [`Acceptor::kept`]: only its own
+//! process raises that bound ([`Acceptor::trim`]), after it has passed the votes. Everything below [`Acceptor::floor`]
+//! is known to be decided, and some acceptor has forgotten the values: no round starts there. A vote raises the floor,
+//! so that a majority knows it, and forgets nothing.
 //!
-//! What it has learnt ([`Acceptor::learn`]) is a vote, in a round that is not lower than the one in which it was decided. So of all
-//! votes for an instance those of the highest round are for what was decided, if anything was: whoever holds it by its own vote
-//! or because it was told.
+//! The acceptor keeps a decided value that it has learnt ([`Acceptor::learn`]) as a vote, in a round that is not lower
+//! than the one in which the value was decided. So of all votes for an instance, those of the highest round are for the
+//! decided value, if there is one, whether an acceptor has voted for the value or was told it.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -24,20 +25,20 @@ use super::votes::Votes;
 use rota_core::invariants::FEW;
 use rota_core::mutants::{self, Mutant};
 
-/// What has to be durable.
+/// A record that has to be durable.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Record {
     /// No vote in an earlier round from here on.
     Promised(Round),
     /// A vote; it takes the place of earlier ones for its instances.
     Voted(Vote),
-    /// Everything below is decided, and nobody need know as what.
+    /// Everything below is decided, and nobody need know the values.
     Floor(Instance),
     /// Everything below is forgotten here.
     Trimmed(Instance),
 }
 
-/// Up to where something is durable, when all records that were taken before are.
+/// The promise and the votes that are durable when all records taken so far are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Mark {
     promised: Round,
@@ -48,22 +49,22 @@ pub struct Mark {
 /// The round was too low.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refused {
-    /// What was promised.
+    /// The round that was promised.
     pub promised: Round,
 }
 
-/// What became of a proposal.
+/// The answer to a proposal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// A vote was cast.
     Voted,
-    /// It had been before.
+    /// The vote was cast before.
     Known,
-    /// Something before it in this round is not here yet.
+    /// A proposal before it in this round is not here yet.
     Early,
 }
 
-/// How far the votes of the last round go.
+/// The votes of the last round, as the first instance without one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 struct Streak {
     round: Round,
@@ -77,13 +78,13 @@ pub struct Acceptor {
     promised: Round,
     streak: Streak,
     votes: Votes,
-    /// The highest promise that has a record of its own: that of another may be in votes alone, which are forgotten.
+    /// The highest promise that has a record of its own. A later promise may be in votes alone, which are forgotten.
     recorded: Round,
     /// Below this everything is forgotten.
     kept: Instance,
     /// Below this everything is decided.
     floor: Instance,
-    /// Not taken yet, each with what is said when it is durable.
+    /// Records that were not taken yet, each with the mark that holds when it is durable.
     fresh: VecDeque<(Record, Mark)>,
     durable: Mark,
 }
@@ -104,8 +105,8 @@ impl Acceptor {
         }
     }
 
-    /// What a store remembers. How far votes went in the last round is not: they count again from where the round
-    /// starts, if it asks again.
+    /// An acceptor from the records of its store. The store does not tell how far the votes of the last round went:
+    /// they count again from the start of the round, if it proposes again.
     pub fn restore(id: AcceptorId, records: impl IntoIterator<Item = Record>) -> Self {
         let mut this = Self::new(id);
         for record in records {
@@ -120,12 +121,12 @@ impl Acceptor {
             }
         }
         this.durable.promised = this.promised;
-        // Of votes it is not known whether they are kept.
+        // The promise may be in votes alone, which are forgotten: it counts as not recorded.
         this.recorded = 0;
         this
     }
 
-    /// Which it is.
+    /// The name of this acceptor.
     pub fn id(&self) -> AcceptorId {
         self.id
     }
@@ -145,7 +146,8 @@ impl Acceptor {
         self.kept
     }
 
-    /// Everything below this instance is decided, and some acceptor has forgotten as what. Never below [`Self::kept`].
+    /// Everything below this instance is decided, and some acceptor has forgotten the values. Never below
+    /// [`Self::kept`].
     pub fn floor(&self) -> Instance {
         self.floor
     }
@@ -155,10 +157,10 @@ impl Acceptor {
         &self.votes
     }
 
-    /// Phase 1A. `held`: from [`Self::kept`] on it has what was decided in all instances before this one, and has learnt
-    /// that ([`Self::learn`]); if its learner began behind [`Self::kept`], what is before is to be trimmed first. The
-    /// answer may leave when [`Self::has_promised`] says so, and all that was learnt before is durable: what is told to be
-    /// held is held for ever.
+    /// Phase 1A. `held`: from [`Self::kept`] on the acceptor has learnt ([`Self::learn`]) the decided values of all
+    /// instances before this one; if its learner began behind [`Self::kept`], the instances before are to be trimmed
+    /// first. The promise may leave when [`Self::has_promised`] says so and everything learnt before is durable: an
+    /// acceptor holds for ever what it tells that it holds.
     ///
     /// # Errors
     /// A higher round was promised.
@@ -189,8 +191,9 @@ impl Acceptor {
         })
     }
 
-    /// Phase 2A of a round that starts at `start`: a vote, if all before it in this round were voted for. What is before
-    /// `kept` somebody has forgotten: this acceptor knows from here on that it is decided, so that a majority does.
+    /// Phase 2A of a round that starts at `start`: the acceptor votes if it has voted for all proposals before in this
+    /// round. Some acceptor has forgotten the values before `kept`: this acceptor knows from here on that those
+    /// instances are decided, so that a majority does.
     ///
     /// # Errors
     /// A higher round was promised.
@@ -217,7 +220,7 @@ impl Acceptor {
         if vote.first > streak.next && !mutants::on(Mutant::N04) {
             return Ok(Verdict::Early);
         }
-        // First of all: what is said to be durable with this record must not name the vote behind it.
+        // This record comes first: its mark must not include the vote behind it.
         if kept > self.floor && !mutants::on(Mutant::N16) {
             self.floor = kept;
             self.push(Record::Floor(kept));
@@ -230,16 +233,17 @@ impl Acceptor {
         self.promised = self.promised.max(vote.round);
         match vote.part(self.kept, Instance::MAX) {
             Some(kept) => self.write(kept),
-            // No vote says that this round was promised.
+            // No vote is written that says that this round was promised.
             None => self.record_promise(),
         }
         Ok(Verdict::Voted)
     }
 
-    /// What was decided, in a round that is not lower than the one in which it was: kept as a vote in that round, where it is not
-    /// known of as high a one. Of a range of skipped instances some parts may be, and others not.
+    /// Keeps a decided value as a vote in `vote.round`, which is not lower than the round in which it was decided,
+    /// unless it has a vote of as high a round. It may have such votes for some parts of a range of skipped instances,
+    /// and not for others.
     ///
-    /// As its round has begun no vote in an earlier one is cast any more: it would take the place of what was decided.
+    /// The acceptor votes in no earlier round any more: such a vote would take the place of the decided value.
     pub fn learn(&mut self, vote: Vote) {
         let mut at = vote.first.max(self.kept);
         while let Some(rest) = vote.part(at, Instance::MAX) {
@@ -256,7 +260,8 @@ impl Acceptor {
         }
     }
 
-    /// In which round the first instance of a vote is known, if it is, and up to where that is so of the others.
+    /// The round of the kept vote for the first instance of `vote`, if there is one, and the first instance behind for
+    /// which that may differ.
     fn known(&self, vote: &Vote) -> (Option<Round>, Instance) {
         let known = self.votes.at(vote.first);
         if mutants::on(Mutant::N17)
@@ -277,8 +282,8 @@ impl Acceptor {
         (None, next.min(vote.end()))
     }
 
-    /// Forgets everything below this instance, which is decided, and which nobody will ask for. The process has passed it,
-    /// and knows what follows from it.
+    /// Forgets everything below this instance: all of it is decided, and nobody will ask for it. The process has passed
+    /// it, and knows what follows from it.
     pub fn trim(&mut self, below: Instance) {
         if below > self.kept {
             self.record_promise();
@@ -287,7 +292,7 @@ impl Acceptor {
         }
     }
 
-    /// What was promised is written, unless it was.
+    /// Adds a record of the promise, unless there is one.
     fn record_promise(&mut self) {
         if self.recorded < self.promised {
             self.recorded = self.promised;
@@ -295,19 +300,19 @@ impl Acceptor {
         }
     }
 
-    /// What has to be made durable, and what is said to be when it is.
+    /// The records to make durable, and the mark that holds when they are.
     pub fn records(&mut self) -> (Vec<Record>, Mark) {
         let fresh = core::mem::take(&mut self.fresh);
         let records = fresh.into_iter().map(|(record, _)| record);
         (records.collect(), self.mark())
     }
 
-    /// The next record that has to be made durable, in order, and what is said to be when it and those before are.
+    /// The next record to make durable, in order, and the mark that holds when it and those before are.
     pub fn next_record(&mut self) -> Option<(Record, Mark)> {
         self.fresh.pop_front()
     }
 
-    /// What is said to be durable when all records are that it ever handed out, if none are left to hand out.
+    /// The mark that holds when all records that it ever handed out are durable, if none are left to hand out.
     pub fn mark(&self) -> Mark {
         Mark {
             promised: self.promised,
@@ -321,7 +326,7 @@ impl Acceptor {
         self.durable = self.durable.max(mark);
     }
 
-    /// The round it voted in last, and the first instance in that without a vote, as far as that is durable.
+    /// The last round with a durable vote, and the first instance of that round without one.
     pub fn voted(&self) -> (Round, Instance) {
         if mutants::on(Mutant::N05) {
             return (self.streak.round, self.streak.next);

@@ -1,4 +1,4 @@
-//! Who votes, who coordinates, and in which order the ring goes.
+//! The configuration of a round: its acceptors, its coordinator, and the order of its ring.
 
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ use rota_core::mutants::{self, Mutant};
 /// has lost its store is another acceptor, which votes only when a configuration has it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct AcceptorId {
-    /// Where it is.
+    /// The node of the store.
     pub node: NodeId,
     /// Its store.
     pub store: u64,
@@ -19,15 +19,17 @@ pub struct AcceptorId {
 /// A configuration. Every message of the protocol carries its number.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Config {
-    /// Drawn when the first one was made: those of another foundation are another cluster's.
+    /// The foundation: a number drawn for the first configuration. Configurations with another one belong to another
+    /// cluster.
     pub founded: u64,
     /// One more than that of the configuration it follows; also the round in which it votes.
     pub number: Round,
-    /// Who proposes in this round: a process, so that a node that was restarted does not go on where it knows nothing of.
+    /// The process that proposes in this round. It is not named by its node: a restarted node must not go on with a
+    /// round that it does not remember.
     pub coordinator: Process,
-    /// Who is there, in the order of the ring.
+    /// The members, in the order of the ring.
     pub ring: Vec<Process>,
-    /// Who votes. Some of them may not be in the ring.
+    /// The acceptors that vote. Some of them may be outside the ring.
     pub acceptors: Vec<AcceptorId>,
     /// Other sets of acceptors, of earlier configurations, in which a value may have been decided that a
     /// majority of [`Self::acceptors`] does not have.
@@ -37,15 +39,15 @@ pub struct Config {
 /// The acceptors of an earlier configuration.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Prior {
-    /// The last one that had this set.
+    /// The last configuration that had this set.
     pub number: Round,
     /// The set.
     pub acceptors: Vec<AcceptorId>,
 }
 
 impl Config {
-    /// The configuration that follows this one. `complete`: the last one of which it is known that all that was decided
-    /// before it is with a majority of its acceptors; 0 if there is none.
+    /// The configuration that follows this one. `complete`: the last configuration with a majority of acceptors that is
+    /// known to hold everything decided before it; 0 if there is none.
     pub fn next(
         &self,
         complete: Round,
@@ -71,7 +73,7 @@ impl Config {
         }
     }
 
-    /// Where an acceptor is in the list of those that vote.
+    /// The index of an acceptor among those that vote.
     pub fn place(&self, who: AcceptorId) -> Option<usize> {
         self.acceptors.iter().position(|other| *other == who)
     }
@@ -81,8 +83,9 @@ impl Config {
         self.acceptors.len() / 2 + 1
     }
 
-    /// Whether these are a majority of all sets that have to be asked when the round begins: of earlier ones, those of
-    /// configurations from `complete` on. That may have become known only after this one was made.
+    /// Whether the acceptors with `has` are a majority of each set that has to be asked when the round begins. Of the
+    /// prior sets these are the ones of configurations from `complete` on, which may have become known after this
+    /// configuration was made.
     pub fn may_begin(&self, complete: Round, has: impl Fn(&AcceptorId) -> bool) -> bool {
         let prior = self.prior.iter().filter(|set| set.number >= complete);
         let sets = prior.map(|set| &set.acceptors).chain([&self.acceptors]);
@@ -90,7 +93,7 @@ impl Config {
         sets.all(|(there, all)| 2 * there > all)
     }
 
-    /// Whether an acceptor has something to say when the round begins.
+    /// Whether an acceptor is asked for a promise when the round begins.
     pub fn asks(&self, who: AcceptorId) -> bool {
         let prior = self.prior.iter().map(|set| &set.acceptors);
         let mut sets = prior.chain([&self.acceptors]);

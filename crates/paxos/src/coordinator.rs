@@ -8,20 +8,20 @@ use super::promise::Promise;
 use super::value::{Instance, Round, Value, Vote};
 use rota_core::mutants::{self, Mutant};
 
-/// Where a round is.
+/// The progress of a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     /// More promises have to come.
     Waiting,
-    /// No majority of the acceptors is known to have all that is decided before [`Coordinator::from`]. Others may promise,
-    /// who have it; who lacks it may learn it, and promise once more; or all are asked once more
+    /// No majority of the acceptors is known to have all that is decided before [`Coordinator::from`]. Others that have
+    /// it may promise; an acceptor that lacks it may learn it, and promise once more; or all are asked once more
     /// ([`Coordinator::ask_again`]).
     Behind,
     /// Values can be proposed.
     Begun,
 }
 
-/// What is known while phase 1 goes on.
+/// The state of phase 1.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Asking {
     from: Instance,
@@ -35,10 +35,10 @@ pub struct Coordinator {
     asking: Option<Asking>,
     /// This configuration, or an earlier one, is complete: sets before it need not be asked.
     complete: Round,
-    /// Where the round starts, and the first instance behind what had to be proposed again.
+    /// The first instance of the round, and the first one behind those that had to be proposed again.
     start: Instance,
     again: Instance,
-    /// Somebody has forgotten what was decided before this instance.
+    /// Some acceptor has forgotten the values decided before this instance.
     kept: Instance,
     /// The first instance without a proposal.
     next: Instance,
@@ -47,7 +47,7 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// Of the round of this configuration. `decided`: the first instance of which it does not know what was decided.
+    /// The coordinator of this configuration. `decided`: the first instance whose decided value it does not know.
     pub fn new(config: Arc<Config>, decided: Instance) -> Self {
         Self {
             config,
@@ -69,12 +69,13 @@ impl Coordinator {
         self.config.number
     }
 
-    /// From which instance on acceptors are to tell their votes; `None` when the round has begun.
+    /// The first instance of which acceptors are to tell their votes; `None` when the round has begun.
     pub fn from(&self) -> Option<Instance> {
         self.asking.as_ref().map(|asking| asking.from)
     }
 
-    /// Whose promise is missing, or was made while it lacked what is decided: another one may help.
+    /// Whether the promise of an acceptor is missing, or was made while the acceptor lacked decided values: another one
+    /// may help.
     pub fn lacks(&self, who: AcceptorId) -> bool {
         let lacks = |asking: &Asking| {
             let promise = asking.promises.get(&who);
@@ -83,7 +84,8 @@ impl Coordinator {
         self.config.asks(who) && self.asking.as_ref().is_some_and(lacks)
     }
 
-    /// Phase 1B. When enough have come the round begins: what may have been decided is proposed again.
+    /// Phase 1B: takes a promise. When enough have come the round begins, and values that may have been decided are
+    /// proposed again.
     pub fn on_promise(&mut self, promise: Promise) -> Progress {
         let Some(asking) = &mut self.asking else {
             return Progress::Begun;
@@ -96,7 +98,8 @@ impl Coordinator {
         self.try_to_begin()
     }
 
-    /// A configuration is known to be complete. If it is a later one than this this round is over, and has not to begin.
+    /// A configuration is known to be complete. A later one than this does not help: this round is over then, and need
+    /// not begin.
     pub fn on_complete(&mut self, number: Round) -> Progress {
         if number <= self.config.number || mutants::on(Mutant::N26) {
             self.complete = self.complete.max(number);
@@ -119,8 +122,8 @@ impl Coordinator {
         Progress::Begun
     }
 
-    /// All promises are to be asked for once more, with all votes that a majority of the acceptors may lack. Where these
-    /// are many that takes long, and so it is for coordinators that cannot tell others what was decided.
+    /// Asks for all promises once more, with all votes that a majority of the acceptors may lack. Many votes take long,
+    /// so this is for coordinators that cannot tell others the decided values.
     pub fn ask_again(&mut self) {
         if let Some(asking) = &mut self.asking {
             asking.from = start(&self.config, asking).min(asking.from);
@@ -128,8 +131,8 @@ impl Coordinator {
         }
     }
 
-    /// Phase 1 has ended: for each instance the value of the highest round that anybody voted in (Paxos' rule), and
-    /// nothing where nobody did.
+    /// Phase 1 has ended: proposes for each instance the value of the highest round with a vote (Paxos' rule), and a
+    /// skip for instances without votes.
     fn begin(&mut self, start: Instance) {
         let Some(asking) = self.asking.take() else {
             return;
@@ -153,19 +156,20 @@ impl Coordinator {
         self.again = end.max(start + u64::from(unknown));
     }
 
-    /// Where the round starts, if it has begun.
+    /// The first instance of the round, if the round has begun.
     pub fn start(&self) -> Option<Instance> {
         self.asking.is_none().then_some(self.start)
     }
 
-    /// Before this instance all is decided, and some acceptor has forgotten as what: it goes with each proposal.
+    /// The instance before which everything is decided and some acceptor has forgotten the values. It goes with each
+    /// proposal.
     pub fn kept(&self) -> Instance {
         self.kept
     }
 
-    /// Whether all that was decided before is with a majority of these acceptors, if that has voted in this round for all
-    /// before `reached`. What somebody has forgotten is with those who know that it is decided, and where the round started behind
-    /// what a majority held it knows that by a vote.
+    /// Whether a majority of these acceptors holds everything that was decided before the round, if it has voted in
+    /// this round for all instances before `reached`. An acceptor holds forgotten instances if it knows that they are
+    /// decided; if the round started behind the instances that a majority held, the majority knows that by a vote.
     pub fn is_complete(&self, reached: Instance) -> bool {
         self.asking.is_none() && (reached >= self.again || mutants::on(Mutant::N09))
     }
@@ -195,8 +199,8 @@ impl Coordinator {
         self.next
     }
 
-    /// A majority has voted in this round for everything before this instance. That it is decided is not enough: an
-    /// acceptor votes for nothing before it has what the round starts with.
+    /// A majority has voted in this round for everything before this instance. A decision alone is not enough: an
+    /// acceptor votes for nothing before it has the first proposals of the round.
     pub fn on_reached(&mut self, reached: Instance) {
         while self.open.front().is_some_and(|vote| vote.end() <= reached) {
             self.open.pop_front();
@@ -215,8 +219,9 @@ fn is_enough(config: &Config, complete: Round, asking: &Asking) -> bool {
     config.may_begin(complete, |who| asking.promises.contains_key(who))
 }
 
-/// Where the round has to start, so that a majority has what was decided before: an acceptor that was not there, or is new,
-/// is not counted on for that. Not before what anybody has forgotten, which is decided: nobody may know as what.
+/// The instance at which the round has to start, so that a majority holds everything decided before. An acceptor that
+/// has not promised, or is new, does not count as a holder. No round starts below the floor of an acceptor that has
+/// promised: those instances are decided, and perhaps nobody knows the values.
 fn start(config: &Config, asking: &Asking) -> Instance {
     if mutants::on(Mutant::N08) {
         return asking.from;
@@ -239,10 +244,10 @@ fn kept(asking: &Asking) -> Instance {
     kept.max().unwrap_or(1)
 }
 
-/// What has to be proposed at `at`, and up to where that is so.
+/// The value to propose at `at`, and the first instance behind those that it is for.
 fn choose(asking: &Asking, at: Instance, end: Instance) -> (Value, Instance) {
     let promises = || asking.promises.values();
-    // What an acceptor holds is decided, in whatever round it has it.
+    // A value that an acceptor holds is decided, in whatever round the acceptor has it.
     let vote = |promise: &'_ Promise| Some((promise.held > at, promise.at(at)?.clone()));
     let votes = promises().filter_map(vote);
     let best = if mutants::on(Mutant::N10) {
@@ -251,7 +256,7 @@ fn choose(asking: &Asking, at: Instance, end: Instance) -> (Value, Instance) {
         votes.max_by_key(|(is_held, vote)| (*is_held, vote.round))
     };
     let best = best.map(|(_, vote)| vote);
-    // Up to there all that was told is the same.
+    // All promises tell the same up to there.
     let ends = promises()
         .filter_map(|promise| promise.at(at))
         .map(Vote::end);

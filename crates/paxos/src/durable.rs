@@ -1,49 +1,50 @@
-//! Where an engine of this family keeps what has to be durable, and what a driver has to know of it.
+//! The logs of an engine of this family, and the part of their records that a driver has to know.
 //!
-//! A vote's bytes begin with a [`VoteHead`]; what follows is the engine's. A driver that keeps votes by instance reads
-//! it, since a vote for a range may be written over in part.
+//! The bytes of a vote begin with a [`VoteHead`]; the rest is the engine's. A driver that keeps votes by instance reads
+//! the head, since a vote for a range may be written over in part.
 
 use bytes::{Bytes, BytesMut};
 
 use rota_core::contract::LogId;
 
-/// Votes: a record's position is its first instance, and it takes the place of whatever was kept of its instances.
+/// Votes: a record's position is its first instance, and it takes the place of earlier votes for its instances.
 /// Everything below the position of a trim is forgotten.
 pub const VOTES_LOG: LogId = LogId(3);
 
-/// Everything else: a record's position is its key, below [`STATE_KEYS`], and it takes the place of what the key had.
-/// Never trimmed.
+/// Everything else: a record's position is its key, below [`STATE_KEYS`], and it takes the place of the key's earlier
+/// record. This log is never trimmed.
 pub const STATE_LOG: LogId = LogId(4);
 
-/// Keys of [`STATE_LOG`] are below it.
+/// All keys of [`STATE_LOG`] are below this number.
 pub const STATE_KEYS: u64 = 8;
 
-/// The keys of [`STATE_LOG`], and what is kept under each. Numbers are of eight bytes, little-endian.
+/// The keys of [`STATE_LOG`], and the record under each. Numbers are of eight bytes, little-endian.
 pub mod state_key {
-    /// A number: no vote in an earlier round.
+    /// A number: the promised round. The acceptor votes in no earlier one.
     pub const PROMISED: u64 = 0;
     /// The newest configuration.
     pub const CONFIG: u64 = 1;
-    /// A number: which configuration the register is about; then what was promised and accepted there.
+    /// A number: the configuration that the register is about; then the promised ballot, and the accepted one with its
+    /// configuration.
     pub const SLOT: u64 = 2;
-    /// What follows from everything before a place in the order. It begins with the place's number.
+    /// The snapshot of a place in the order. It begins with the place's number.
     pub const BASE: u64 = 3;
     /// A number: the name of the store, under which the acceptor votes.
     pub const STORE: u64 = 4;
-    /// A number: votes before this instance are what was decided.
+    /// A number: the votes before this instance are for decided values.
     pub const DECIDED: u64 = 5;
-    /// A number: everything before this instance is decided, and somebody has forgotten as what.
+    /// A number: everything before this instance is decided, and some acceptor has forgotten the values.
     pub const FLOOR: u64 = 6;
     /// A number: the newest configuration that was known to be complete.
     pub const COMPLETE: u64 = 7;
 }
 
-/// What a vote's bytes begin with, little-endian: the round, then how many instances the vote is for.
+/// The first bytes of a vote, little-endian: the round, then the number of its instances.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VoteHead {
-    /// In which round it was cast.
+    /// The round in which it was cast.
     pub round: u64,
-    /// For how many instances; at least 1. More than one is a vote for nothing in all of them.
+    /// The number of its instances; at least 1. A vote for more than one is for a skip of all of them.
     pub span: u64,
 }
 
@@ -70,7 +71,7 @@ impl VoteHead {
         bytes
     }
 
-    /// A vote's bytes with another span: what is left of it when part of its range was written over. `None` where
+    /// The bytes of a vote with another span: the rest of the vote when a part of its range was written over. `None` if
     /// there is no head.
     pub fn with_span(vote: Bytes, span: u64) -> Option<Bytes> {
         let head = Self::read(&vote)?;

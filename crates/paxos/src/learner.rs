@@ -1,8 +1,8 @@
-//! A learner: what is decided, in order.
+//! A learner: the decided values, in order.
 //!
-//! It is told of proposals and of votes of one round, the newest that it knows of. What was decided before that started
-//! it has seen, or is told as such by somebody who has ([`Learner::on_chosen`]): that an instance is decided does not
-//! say that what was proposed in it in an earlier round is what it was decided as.
+//! A learner takes the proposals and the votes of one round, the newest that it knows of. It has seen the decisions
+//! before the start of that round, or a process that has seen them tells it the decided values
+//! ([`Learner::on_chosen`]): the proposal of an earlier round need not be the value as which its instance was decided.
 
 use alloc::sync::Arc;
 use alloc::vec;
@@ -22,18 +22,18 @@ pub struct Learner {
     config: Option<Arc<Config>>,
     /// By acceptor: the first instance of this round without its vote.
     voted: Vec<Instance>,
-    /// The first instance of this round that not a majority has voted for.
+    /// The first instance of this round without the votes of a majority.
     reached: Instance,
     /// The first instance that is not known to be decided.
     decided: Instance,
     /// Proposals of this round.
     proposed: Votes,
-    /// What is known to be decided and was not taken, where that is not in `proposed`.
+    /// Decided values that were not taken: those of earlier rounds, and those that other processes have told.
     chosen: Votes,
 }
 
 impl Learner {
-    /// One that wants everything from this instance on.
+    /// A learner that wants everything from this instance on.
     pub fn new(next: Instance) -> Self {
         Self {
             next,
@@ -56,8 +56,8 @@ impl Learner {
         self.decided
     }
 
-    /// The first instance of this round that not a majority has voted for: [`Self::decided`] may be ahead of it, by
-    /// what was decided in earlier rounds.
+    /// The first instance of this round without the votes of a majority: [`Self::decided`] may be ahead of it, by
+    /// decisions of earlier rounds.
     pub fn reached(&self) -> Instance {
         self.reached
     }
@@ -72,18 +72,19 @@ impl Learner {
         self.config.as_ref().map_or(0, |config| config.number)
     }
 
-    /// Whether it may lack much that is decided: it knows that it lacks more than so many instances, or has not followed
-    /// any round yet.
+    /// Whether the learner may lack many decided instances: it knows that it lacks more than `instances`, or has not
+    /// followed any round yet.
     pub fn is_behind(&self, instances: u64) -> bool {
         self.next + instances < self.decided || self.voted.is_empty()
     }
 
-    /// How much is kept, in proposals.
+    /// The number of proposals and decided values that are kept.
     pub fn kept(&self) -> usize {
         self.proposed.len() + self.chosen.len()
     }
 
-    /// A round has begun, which starts at this instance: all before is decided. Earlier ones are not followed any more.
+    /// A round has begun and starts at this instance: everything before is decided. The learner does not follow earlier
+    /// rounds any more.
     pub fn begin(&mut self, config: &Arc<Config>, start: Instance) {
         if config.number <= self.round() {
             return;
@@ -94,8 +95,8 @@ impl Learner {
         self.reached = start;
     }
 
-    /// The round that it followed is over, and all before this instance is decided: somebody says so who knows as what.
-    /// What the round has proposed and not decided is forgotten.
+    /// The round that it followed is over, and everything before this instance is decided: a process that knows the
+    /// values says so. The learner forgets the proposals of the round that have no majority.
     pub fn end_round(&mut self, decided: Instance) {
         let proposed = core::mem::take(&mut self.proposed);
         let reached = if mutants::on(Mutant::M40) {
@@ -116,7 +117,7 @@ impl Learner {
         if vote.round != self.round() {
             return;
         }
-        // Of skipped instances a part may have been taken: what another round was told of them.
+        // A part of a range of skipped instances may have been taken: the part that was learnt in another round.
         if let Some(vote) = vote.part(self.next, Instance::MAX) {
             self.proposed.put(vote);
         }
@@ -142,7 +143,7 @@ impl Learner {
         self.decided = self.decided.max(reached);
     }
 
-    /// Somebody who knows what was decided says so.
+    /// Takes a decided value from a process that knows it.
     pub fn on_chosen(&mut self, vote: &Vote) {
         if let Some(vote) = vote.part(self.next, Instance::MAX) {
             self.decided = self.decided.max(vote.end());
@@ -150,22 +151,22 @@ impl Learner {
         }
     }
 
-    /// Everything before this instance is forgotten, or the application has it: it goes on from there.
+    /// Everything before this instance is forgotten, or the application has it: the learner goes on from there.
     pub fn skip_to(&mut self, next: Instance) {
         self.next = self.next.max(next);
         self.decided = self.decided.max(next);
         self.forget(next);
     }
 
-    /// What was decided next.
+    /// Takes the next decided value.
     pub fn take(&mut self) -> Option<Vote> {
         let vote = self.taken()?;
         self.next = vote.end();
         Some(vote)
     }
 
-    /// Of skipped instances a part may be known from one place and a part from another: each place has what is left of
-    /// it behind the other's.
+    /// One part of a range of skipped instances may be in `chosen` and another in `proposed`: each keeps the rest
+    /// behind the other's part.
     fn taken(&mut self) -> Option<Vote> {
         let next = self.next;
         let begins = self.chosen.take(next);
@@ -175,7 +176,8 @@ impl Learner {
             self.forget(part.end());
             return Some(part);
         }
-        // That something is decided does not say that this round has proposed it: only a majority of its votes does.
+        // A decided instance need not have the value that this round has proposed: only a majority of the round's votes
+        // says so.
         let vote = self.proposed.at(next)?;
         let part = vote.part(next, self.reached)?;
         match mutants::on(Mutant::N20) {
@@ -191,7 +193,7 @@ impl Learner {
         self.chosen.trim(below);
     }
 
-    /// Instances that are decided, and of which it does not know as what: somebody has to be asked for them.
+    /// The first run of decided instances whose values it does not know: another process has to be asked for them.
     pub fn missing(&self) -> Option<Range<Instance>> {
         self.missing_from(self.next)
     }

@@ -1,24 +1,24 @@
 //! The consensus that Ring Paxos and U-Ring Paxos have in common (Benz et al. 2014, §4, §5.1; Lamport 1998).
 //!
-//! Both order *values* by a sequence of *instances* of Paxos, and differ only in how values and votes travel. What is
-//! here knows nothing of that: small machines, each of which is told what has come and says what follows.
+//! Both order *values* by a sequence of *instances* of Paxos, and differ only in the ways of values and votes. The
+//! machines here know nothing of that: each is small, takes the messages that have come, and says what follows.
 //!
-//! * [`Config`]: who votes, who coordinates, in which ring. Each has a number, and that is the *round* of Paxos: a
-//!   round has so one coordinator, for ever, and none is used again;
-//! * [`Register`], [`Candidate`]: how the acceptors of one configuration agree on the next;
-//! * [`Acceptor`]: promises and votes; [`Votes`]: those it has cast;
-//! * [`Coordinator`]: what has to be proposed again when a round begins, and where the next value goes;
-//! * [`Learner`]: what is decided, in order;
-//! * [`VOTES_LOG`], [`STATE_LOG`]: where an engine keeps what has to be durable;
-//! * [`Proposer`]: own values until they are delivered; [`Proposers`]: which values count, so that one that is proposed
-//!   again is delivered once.
+//! * [`Config`]: the acceptors, the coordinator and the ring. Each configuration has a number, and that is the *round*
+//!   of Paxos: so a round has one coordinator, for ever, and no round is used again;
+//! * [`Register`], [`Candidate`]: the agreement of the acceptors of one configuration on the next;
+//! * [`Acceptor`]: promises and votes; [`Votes`]: votes by instance;
+//! * [`Coordinator`]: the values to propose again when a round begins, and the instance of the next value;
+//! * [`Learner`]: the decided values, in order;
+//! * [`VOTES_LOG`], [`STATE_LOG`]: the logs of an engine;
+//! * [`Proposer`]: own values until they are delivered; [`Proposers`]: the values that count, so that one that is
+//!   proposed again is delivered once.
 //!
-//! # Votes are counted by how far they go
+//! # One number tells all votes of an acceptor
 //!
-//! In a round the coordinator proposes one instance after the other, from where the round starts, and an acceptor
-//! votes for them in that order and no other. So all that an acceptor has to say of its votes is up to where they go, and an
-//! instance is decided when a majority has got beyond it. No list of votes, and no decision, has to travel for each
-//! instance. `docs/protocols/paxos.md` has the rules, and why they are enough.
+//! In a round the coordinator proposes one instance after the other, from the start of the round on, and an acceptor
+//! votes for them in that order and no other. So an acceptor tells its votes by one number, the first instance without
+//! a vote, and an instance is decided when the numbers of a majority are beyond it. No list of votes, and no decision,
+//! has to travel for each instance. `docs/protocols/paxos.md` has the rules, and the reason why they are enough.
 //!
 //! Nothing here has a socket, a clock, a thread or a file.
 

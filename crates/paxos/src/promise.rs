@@ -1,24 +1,25 @@
-//! Phase 1B: what an acceptor tells the coordinator of a new round.
+//! Phase 1B: the promise of an acceptor to the coordinator of a new round.
 
 use alloc::vec::Vec;
 
 use super::config::AcceptorId;
 use super::value::{Instance, Round, Vote};
 
-/// Phase 1B: what an acceptor tells the coordinator of a new round.
+/// Phase 1B: the promise of an acceptor to the coordinator of a new round.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Promise {
-    /// For this round.
+    /// The promised round.
     pub round: Round,
-    /// Whose.
+    /// The acceptor that promises.
     pub acceptor: AcceptorId,
-    /// From which instance on it tells its votes.
+    /// The first instance of which it tells its votes.
     pub from: Instance,
-    /// It has what was decided in all instances before this one, or somebody has forgotten that.
+    /// It has the decided values of all instances before this one, or some acceptor has forgotten them.
     pub held: Instance,
-    /// Everything before this instance is decided, and somebody has forgotten as what ([`super::Acceptor::floor`]).
+    /// Everything before this instance is decided, and some acceptor has forgotten the values
+    /// ([`super::Acceptor::floor`]).
     pub kept: Instance,
-    /// Its votes from there on.
+    /// Its votes from `from` on.
     pub votes: Vec<Vote>,
 }
 
@@ -41,7 +42,8 @@ impl Promise {
         self.votes.last().map_or(0, Vote::end)
     }
 
-    /// Whether votes ascend, do not overlap, and are of earlier rounds: a peer may say anything.
+    /// Whether the votes ascend, do not overlap, begin at `from` or behind, and are of no later round: a peer may say
+    /// anything.
     pub fn is_sound(&self) -> bool {
         let ascend = self
             .votes

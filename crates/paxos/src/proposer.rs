@@ -1,5 +1,5 @@
-//! A proposer: its own values, from when they are submitted until they are delivered here. Whenever they may have been
-//! lost on their way they are proposed again, under the same names, in their order.
+//! A proposer: its own values, from their submission until their delivery here. The proposer proposes values again that
+//! may have been lost on their way, under the same names, in their order.
 
 use alloc::collections::VecDeque;
 use bytes::Bytes;
@@ -13,10 +13,10 @@ use rota_core::mutants::{self, Mutant};
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Proposer {
     me: Process,
-    /// What was not delivered, in order; the first has the counter `delivered + 1`.
+    /// The values that were not delivered, in order; the first has the counter `delivered + 1`.
     waiting: VecDeque<Bytes>,
     delivered: u64,
-    /// So many of those that wait are on their way.
+    /// The number of waiting values that are on their way.
     sent: usize,
     bytes: usize,
 }
@@ -33,14 +33,14 @@ impl Proposer {
         }
     }
 
-    /// A value to propose: its counter.
+    /// Takes a value to propose, and returns its counter.
     pub fn submit(&mut self, frame: Bytes) -> u64 {
         self.bytes += frame.len() + usize::from(mutants::on(Mutant::A06));
         self.waiting.push_back(frame);
         self.delivered + self.waiting.len() as u64
     }
 
-    /// How many wait to be delivered, and their bytes.
+    /// The number of values that wait for delivery, and their bytes.
     pub fn waiting(&self) -> (usize, usize) {
         (self.waiting.len(), self.bytes)
     }
@@ -56,7 +56,7 @@ impl Proposer {
         Some((id, frame))
     }
 
-    /// What was on its way may be lost: it is proposed again.
+    /// Proposes again all values that may have been lost on their way.
     pub const fn propose_again(&mut self) {
         self.sent = 0;
     }

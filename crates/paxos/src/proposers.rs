@@ -1,5 +1,5 @@
-//! Which values count: each proposer's in the order of their counters, none twice, and only while it is a member. All
-//! learners see the same values in the same instances, so all of them agree on this.
+//! The values that count: each proposer's in the order of their counters, none twice, and only while the proposer is a
+//! member. All learners see the same values in the same instances, so all of them agree on this.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -11,14 +11,14 @@ use rota_core::mutants::{self, Mutant};
 /// Lives of a node that are remembered as over.
 const LIVES: usize = 64;
 
-/// What is known of a node.
+/// The state of a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Life {
     incarnation: Incarnation,
     /// The counter of its last value that counted.
     last: u64,
     member: bool,
-    /// Its earlier lives: they are over, and what still comes from them does not count.
+    /// Its earlier lives: they are over, and values that still come from them do not count.
     over: VecDeque<Incarnation>,
 }
 
@@ -37,7 +37,7 @@ impl Proposers {
             .is_some_and(|last| last + 1 == id.counter)
     }
 
-    /// A value was decided: whether it counts.
+    /// Takes a decided value. Returns whether it counts.
     pub fn take(&mut self, id: ValueId) -> bool {
         let Some(life) = self.nodes.get_mut(&id.process.node) else {
             return false;
@@ -67,9 +67,9 @@ impl Proposers {
     }
 
     /// From here on these are the members, unless those of a later configuration than this one (`number`) were named
-    /// before: what an old coordinator had proposed, and only some had voted for, may be decided behind what a later
-    /// one proposed. Says whether they are. A process that was one before goes on where it was, unless its node has had
-    /// another life since.
+    /// before: a proposal of an old coordinator, for which only some had voted, may be decided behind a proposal of a
+    /// later one. Returns whether they are. A process that was a member before goes on with its counter, unless its
+    /// node has had another life since.
     pub fn install(&mut self, number: Round, members: &[Process]) -> bool {
         if number < self.named && !mutants::on(Mutant::U35) {
             return false;
@@ -95,8 +95,8 @@ impl Proposers {
         self.named
     }
 
-    /// What is known of each node, to be kept: its last life, with the counter of that life's last value that counted
-    /// and whether it is a member, and earlier lives, oldest first.
+    /// The state of each node, to be kept: its last life, with the counter of that life's last value that counted and
+    /// whether it is a member, and earlier lives, oldest first.
     pub fn lives(&self) -> impl Iterator<Item = (Process, u64, bool, Vec<Incarnation>)> {
         self.nodes.iter().map(|(node, life)| {
             let process = Process {
@@ -108,7 +108,7 @@ impl Proposers {
         })
     }
 
-    /// What [`Self::named`] and [`Self::lives`] said.
+    /// The table of which [`Self::named`] and [`Self::lives`] told.
     pub fn restore(
         named: Round,
         lives: impl IntoIterator<Item = (Process, u64, bool, Vec<Incarnation>)>,

@@ -1,8 +1,9 @@
-//! How the acceptors of a configuration agree on the one that follows it: Paxos for a single value, with ballots of its own.
+//! The register by which the acceptors of a configuration agree on the next one: Paxos for a single value, with ballots
+//! of its own.
 //!
-//! It arbitrates and nothing else: of all who want another configuration after number `n` one gets its way, and all others
-//! are told who did. Whoever is chosen still has to ask the acceptors for their promises before it may
-//! propose anything.
+//! The register arbitrates and nothing else: of all candidates for the configuration after number `n` one gets its way,
+//! and all others are told which. The chosen coordinator still has to ask the acceptors for their promises before it
+//! may propose anything.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -17,16 +18,16 @@ use rota_core::mutants::{self, Mutant};
 pub struct Ballot {
     /// Compared first.
     pub count: u64,
-    /// Whose.
+    /// The process that makes the attempt.
     pub by: Process,
 }
 
-/// What is said about the configuration with some number. `T` is the configuration.
+/// A message about the configuration with some number. `T` is the configuration.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Word<T> {
     /// Phase 1A.
     Prepare(Ballot),
-    /// Phase 1B, with what was accepted.
+    /// Phase 1B, with the accepted configuration, if there is one.
     Promise(Ballot, Option<(Ballot, T)>),
     /// Phase 2A.
     Accept(Ballot, T),
@@ -36,12 +37,12 @@ pub enum Word<T> {
     Refused(Ballot, Ballot),
 }
 
-/// What an acceptor knows of one number. It has to be durable before it is told.
+/// The state of an acceptor for one number. It has to be durable before the acceptor answers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Slot<T> {
-    /// No ballot below it is taken.
+    /// The acceptor takes no ballot below it.
     pub promised: Option<Ballot>,
-    /// What was accepted, and in which ballot.
+    /// The accepted configuration, and its ballot.
     pub accepted: Option<(Ballot, T)>,
 }
 
@@ -63,18 +64,18 @@ impl<T: Clone> Default for Register<T> {
 }
 
 impl<T: Clone> Register<T> {
-    /// What a store remembers of a number.
+    /// Takes the state of a number from the store.
     pub fn restore(&mut self, number: Round, slot: Slot<T>) {
         self.slots.insert(number, slot);
     }
 
-    /// What there is to remember of a number.
+    /// The state of a number, to be stored.
     pub fn slot(&self, number: Round) -> Option<&Slot<T>> {
         self.slots.get(&number)
     }
 
-    /// The configurations up to this number are known: nothing has to be remembered of them, and whoever asks is told what
-    /// they are.
+    /// The configurations up to this number are known: the register forgets their state, as candidates that ask are
+    /// told the configurations.
     pub fn forget(&mut self, number: Round) {
         self.known = self.known.max(number);
         if !mutants::on(Mutant::A03) {
@@ -124,7 +125,7 @@ enum Phase<T> {
     },
 }
 
-/// Who wants a certain configuration to follow. A refused one tries again with [`Candidate::again`].
+/// A candidate, which wants a certain configuration to follow. A refused one tries again with [`Candidate::again`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Candidate<T> {
     number: Round,
@@ -132,13 +133,13 @@ pub struct Candidate<T> {
     wanted: T,
     ballot: Ballot,
     phase: Phase<T>,
-    /// The highest ballot of another.
+    /// The highest ballot that an acceptor has promised to another candidate.
     seen: u64,
 }
 
 impl<T: Clone> Candidate<T> {
-    /// For the configuration with this number, which the acceptors of the one before agree on. `count`: higher than in
-    /// any ballot that this process has used for this number.
+    /// A candidate for the configuration with this number, which the acceptors of the one before agree on. `count`:
+    /// higher than in any ballot that this process has used for this number.
     pub fn new(number: Round, voters: Vec<AcceptorId>, me: Process, count: u64, wanted: T) -> Self {
         Self {
             number,
@@ -153,17 +154,17 @@ impl<T: Clone> Candidate<T> {
         }
     }
 
-    /// Of which configuration.
+    /// The number of the wanted configuration.
     pub fn number(&self) -> Round {
         self.number
     }
 
-    /// Who is asked.
+    /// The acceptors that are asked.
     pub fn voters(&self) -> &[AcceptorId] {
         &self.voters
     }
 
-    /// What to say to all of [`Self::voters`] now, and again until they have answered.
+    /// The message to all of [`Self::voters`] now, and again until they have answered.
     pub fn word(&self) -> Word<T> {
         match &self.phase {
             Phase::One { .. } => Word::Prepare(self.ballot),
@@ -171,8 +172,8 @@ impl<T: Clone> Candidate<T> {
         }
     }
 
-    /// Tries again, with a higher ballot than any it knows of, and for what is wanted now, if that is another. `promised`: by
-    /// this process's own acceptor.
+    /// Tries again, with a higher ballot than any it knows of, and for the configuration that is wanted now, if that is
+    /// another. `promised`: the ballot promised by this process's own acceptor.
     pub fn again(&mut self, promised: Option<Ballot>, wanted: Option<T>) {
         self.wanted = wanted.unwrap_or_else(|| self.wanted.clone());
         let promised = promised.map_or(0, |ballot| ballot.count);
@@ -184,8 +185,8 @@ impl<T: Clone> Candidate<T> {
         };
     }
 
-    /// An acceptor has answered. If that decides it: the configuration, which may be another's. [`Self::word`] may be
-    /// another one after this.
+    /// Takes the answer of an acceptor. Returns the chosen configuration, which may be another candidate's, if the
+    /// answer decides it. [`Self::word`] may be another one after this.
     pub fn on_word(&mut self, who: AcceptorId, word: Word<T>) -> Option<T> {
         if !self.voters.contains(&who) {
             return None;

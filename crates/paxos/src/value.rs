@@ -1,4 +1,4 @@
-//! What is ordered, and where.
+//! Values, and their instances in the order.
 
 use alloc::sync::Arc;
 use bytes::Bytes;
@@ -11,16 +11,16 @@ pub type Instance = u64;
 /// A round of Paxos: the number of a configuration.
 pub type Round = u64;
 
-/// Names a value for ever: whoever proposes it again uses the same.
+/// The name of a value, for ever: a process that proposes it again uses the same name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ValueId {
-    /// Who proposed it, in which of its lives.
+    /// The process that proposed it.
     pub process: Process,
     /// Its place among that process's values: dense, from 1.
     pub counter: u64,
 }
 
-/// What an instance, or a range of them, can be decided as.
+/// The value of an instance, or of a range of them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Value {
     /// A proposer's packet.
@@ -30,15 +30,15 @@ pub enum Value {
         /// Whole messages and parts of messages.
         frame: Bytes,
     },
-    /// From here on the values of these processes count, and of no others: those of the ring of the configuration with
-    /// this number. Nothing changes if a later configuration's were named before.
+    /// From here on the values of these processes count, and of no others: the ring of the configuration with this
+    /// number. Nothing changes if the ring of a later configuration was named before.
     Members(Round, Arc<[Process]>),
-    /// So many instances carry nothing. At least 1.
+    /// A skip of this number of instances, at least 1.
     Skip(u64),
 }
 
 impl Value {
-    /// How many instances it takes.
+    /// The number of instances that it takes.
     pub fn span(&self) -> u64 {
         match self {
             Self::Skip(count) => (*count).max(1),
@@ -57,9 +57,9 @@ impl Value {
 pub struct Vote {
     /// The first of its instances.
     pub first: Instance,
-    /// In which round.
+    /// The round.
     pub round: Round,
-    /// For what.
+    /// The value.
     pub value: Value,
 }
 
@@ -69,7 +69,7 @@ impl Vote {
         self.value.end(self.first)
     }
 
-    /// What there is of it in `[from, to)`. Only skips have parts.
+    /// The part of the vote in `[from, to)`. Only skips have several parts.
     pub fn part(&self, from: Instance, to: Instance) -> Option<Self> {
         let (first, end) = (self.first.max(from), self.end().min(to));
         if first >= end {

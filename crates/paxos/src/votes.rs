@@ -13,7 +13,7 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// How many there are; a range of skipped instances is one.
+    /// The number of votes; a range of skipped instances is one vote.
     pub fn len(&self) -> usize {
         self.votes.len()
     }
@@ -23,7 +23,7 @@ impl Votes {
         self.votes.is_empty()
     }
 
-    /// Puts a vote over whatever was there.
+    /// Puts a vote in place of all votes for its instances.
     pub fn put(&mut self, vote: Vote) {
         let (first, end) = (vote.first, vote.end());
         if let Some(before) = self
@@ -40,13 +40,13 @@ impl Votes {
         self.votes.insert(first, (vote.round, vote.value));
     }
 
-    /// The vote whose instances this one is of.
+    /// The vote that covers this instance.
     pub fn at(&self, instance: Instance) -> Option<Vote> {
         let (first, held) = self.votes.range(..=instance).next_back()?;
         Some(vote(first, held)).filter(|vote| vote.end() > instance)
     }
 
-    /// All votes from this instance on, without what they have of earlier ones.
+    /// All votes from this instance on, without their parts for earlier ones.
     pub fn from(&self, instance: Instance) -> impl Iterator<Item = Vote> {
         let before = self.last_before(instance);
         let part = before.and_then(|vote| vote.part(instance, Instance::MAX));
@@ -99,7 +99,7 @@ impl Votes {
         Some(vote(first, held))
     }
 
-    /// Puts what a vote that was here has in `[from, to)`, where there is nothing else.
+    /// Puts back the part of an old vote in `[from, to)`, for which there is no other vote.
     fn replace(&mut self, old: &Vote, from: Instance, to: Instance) {
         if let Some(Vote {
             first,

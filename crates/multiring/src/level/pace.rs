@@ -1,10 +1,10 @@
-//! How fast a ring decides, and what the others propose meanwhile.
+//! The pace of a ring: the time of its decisions, and the rounds that the others propose meanwhile.
 
 use alloc::collections::BTreeMap;
 
 use crate::order::{Instance, Rank, Round};
 
-/// What is smoothed follows what is seen by an eighth.
+/// A smoothed number follows each new one by an eighth.
 const SMOOTH: u64 = 8;
 /// More rounds than these are not counted in the time of a decision.
 const MOST_ROUNDS: Round = 1 << 20;
@@ -12,7 +12,7 @@ const MOST_ROUNDS: Round = 1 << 20;
 /// Watches one proposal after the other until it is decided.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Pace {
-    /// How long a decision takes, in nanoseconds; 0 while that is not known.
+    /// The time that a decision takes, in nanoseconds; 0 while that is not known.
     decision: u64,
     /// Rounds with values that the fastest of the others had meanwhile, eight times.
     eighths: u64,
@@ -31,7 +31,7 @@ impl Pace {
         }
     }
 
-    /// Another ring has proposed values in so many rounds more.
+    /// Another ring has proposed values in this many rounds more.
     pub(super) fn on_others(&mut self, from: Rank, rounds: Round) {
         let counted = self.others.entry(from).or_insert(0);
         *counted = counted.saturating_add(rounds);
@@ -53,12 +53,12 @@ impl Pace {
         self.eighths = self.eighths - self.eighths / SMOOTH + seen;
     }
 
-    /// How long a decision takes, in nanoseconds; 0 while that is not known.
+    /// The time that a decision takes, in nanoseconds; 0 while that is not known.
     pub(super) const fn decision(&self) -> u64 {
         self.decision
     }
 
-    /// Rounds with values that the fastest of the others has in the time of so many decisions.
+    /// Rounds with values that the fastest of the others has in the time of this many decisions.
     pub(super) const fn rounds_in(&self, decisions: u64) -> Round {
         decisions * self.eighths / SMOOTH
     }

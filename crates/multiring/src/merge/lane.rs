@@ -1,4 +1,4 @@
-//! What is known of one ring, and not delivered yet.
+//! A lane: the part of one ring that is known, and not delivered yet.
 
 use alloc::collections::VecDeque;
 
@@ -19,15 +19,15 @@ struct Item<T> {
 #[derive(Clone, Debug)]
 pub(super) struct Lane<T> {
     pub of: Constants,
-    /// What stands before this round is not delivered.
+    /// Messages before this round are not delivered.
     from: Round,
-    /// Nor what stands in this one, and later.
+    /// Messages in this round, and later, are not delivered either.
     pub until: Option<Round>,
-    /// Everything before this instance is known; of this one, what was pushed.
+    /// Everything before this instance is known; of this one, the messages that were pushed.
     next: Instance,
-    /// What was pushed last.
+    /// The instance and the index of the message that was pushed last.
     last: (Instance, u32),
-    /// Of this instance something was delivered.
+    /// The instance of the message that was delivered last.
     inside: Option<Instance>,
     waiting: VecDeque<Item<T>>,
     bytes: usize,
@@ -124,7 +124,7 @@ impl<T> Lane<T> {
         }
     }
 
-    /// Where the first message that waits stands.
+    /// The place of the first message that waits.
     pub fn head(&self) -> Option<Place> {
         let first = self.waiting.front()?;
         let place = self.of.place(first.instance);
@@ -145,7 +145,7 @@ impl<T> Lane<T> {
         })
     }
 
-    /// Where the first instance stands that something undelivered may be in; `None` if nothing of this ring is to come.
+    /// The place of the first instance that may hold something undelivered; `None` if nothing of this ring is to come.
     pub fn first_open(&self) -> Option<Place> {
         let unknown = self.next.max(self.of.first_of(self.from));
         let first = self.waiting.front().map_or(unknown, |first| first.instance);

@@ -1,14 +1,14 @@
-//! How much of a ring waits behind a point, by records and bytes, skips included: rounds say nothing of that.
+//! The load of a ring: the records and bytes that wait behind a point, skips included. Rounds say nothing of that.
 
 use alloc::collections::VecDeque;
 
 use crate::order::Instance;
 
-/// So many records of a ring are much,
+/// The number of records of a ring that is much.
 const MUCH_RECORDS: u64 = 1024;
-/// and so many bytes.
+/// The number of bytes that is much.
 const MUCH_BYTES: usize = 1 << 20;
-/// Records are counted together up to so many.
+/// The number of records that are counted together, at most.
 const TOGETHER: u64 = 64;
 
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ struct Part {
     bytes: usize,
 }
 
-/// What has come of one ring.
+/// The records of one ring that have come.
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     parts: VecDeque<Part>,

@@ -1,4 +1,4 @@
-//! What is wrong with learners.
+//! Checks of learners: the faults of one, and of random ones.
 
 use std::collections::BTreeSet;
 

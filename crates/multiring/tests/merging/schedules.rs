@@ -1,5 +1,5 @@
-//! All schedules of two rings and two learners, and random ones of more: no two learners contradict each other, nothing is left out, and who begins again at
-//! a point goes on as if it had never stopped.
+//! All schedules of two rings and two learners, and random ones of more: no two learners contradict each other, nothing
+//! is left out, and a learner that begins again at a point goes on as if it had never stopped.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Runs of several partitions as traces, judged by whoever knows nothing of the merge.
+//! Runs of several partitions as traces, judged by a checker that knows nothing of the merge.
 
 use rota_check::multicast::{Delivered, Event, Line, MulticastReport, check_multicast};
 use rota_multiring::{Place, Point};

@@ -1,4 +1,5 @@
-//! What rings keep for applications that have states: their accounts, marks and pins, and what has to hold of them.
+//! The accounts, marks and pins by which rings keep instances for applications with states, and the rules that have to
+//! hold of them.
 
 use std::collections::BTreeMap;
 

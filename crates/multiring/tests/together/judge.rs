@@ -1,4 +1,4 @@
-//! What must be so, whatever happens.
+//! The judge: properties that must hold, whatever happens.
 
 use std::collections::BTreeMap;
 

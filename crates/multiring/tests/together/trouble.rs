@@ -1,4 +1,4 @@
-//! What goes wrong.
+//! Faults: killed and stopped processes, lost states, broken links.
 
 use super::disk::Mode;
 use super::world::{MILLI, World};

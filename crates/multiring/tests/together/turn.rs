@@ -1,4 +1,4 @@
-//! What a process does with what its rings deliver, as the driver of several rings does it.
+//! The turn of a process: it takes the deliveries of its rings, as the driver of several rings does.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

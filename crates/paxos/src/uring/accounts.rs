@@ -1,11 +1,13 @@
-//! What a ring may forget: a table in each ring, whose changes are ordered in it (Benz et al. 2014, §5.2, where acceptors ask replicas instead).
+//! Accounts: a table in each ring of the instances that it may forget. Changes of the table are ordered in the ring
+//! (Benz et al. 2014, §5.2, where acceptors ask replicas instead).
 //!
-//! Each partition that subscribes to a ring has an account there. Replicas have it ordered how far their durable checkpoints go (a *mark*); when
-//! a majority of them has marks behind an instance, the partition does not need it. A *hold* opens the account, a *pin* keeps what a replica
-//! needs that is recovering. Since all of it is ordered, all acceptors know the same, at whatever time each looks.
+//! Each partition that subscribes to a ring has an account there. A replica orders a *mark* to say that its durable
+//! checkpoints cover all instances before one; when a majority of the replicas has marks behind an instance, the
+//! partition does not need it. A *hold* opens the account, a *pin* keeps the instances that a recovering replica needs.
+//! All of it is ordered, so all acceptors have the same table, at whatever time each looks.
 //!
-//! A majority of replicas that have a checkpoint and any majority that is asked by one that recovers have one in common. For each partition by
-//! itself: replicas of one are no witnesses for another.
+//! A majority of replicas with a checkpoint and any majority that a recovering replica asks have a replica in common.
+//! Each partition counts by itself: replicas of one are no witnesses for another.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -23,37 +25,39 @@ const MOST: usize = 1024;
 /// The nodes of the replicas of a partition.
 pub type Replicas = BTreeSet<NodeId>;
 
-/// What is ordered about what a ring may forget.
+/// A command on the table, ordered in the ring.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Command {
-    /// Keep what is from here on for a partition that subscribes, and so many instances before, as many as all acceptors keep for
-    /// anybody. Where it has an account these are replicas of it, too.
+    /// Keeps everything from here on for a partition that subscribes, and this number of instances before, as many as
+    /// all acceptors keep for anybody. If the partition has an account, these nodes are replicas of it, too.
     Hold(Partition, Replicas, u64),
     /// The replicas of a partition are these, and no others any more.
     Replace(Partition, Replicas),
-    /// A hold that was ordered in this instance is needed no more: the partition does not subscribe by it, or it has left and has checkpoints
-    /// behind that.
+    /// The hold that was ordered in this instance is not needed any more: the partition does not subscribe by it, or it
+    /// has left and has checkpoints behind that.
     Release(Partition, Instance),
-    /// A replica has a durable checkpoint, and needs nothing before this any more. Less than it had said: that checkpoint is lost.
+    /// A replica has a durable checkpoint, and needs nothing before this instance any more. A lower instance than in
+    /// its last mark says that the checkpoint is lost.
     Mark(Partition, NodeId, Instance),
-    /// Somebody recovers from a checkpoint, and needs everything from here on, for so many nanoseconds of the time that commands carry.
+    /// A replica recovers from a checkpoint, and needs everything from this instance on, for this number of nanoseconds
+    /// of the time that commands carry.
     Pin(NodeId, Instance, u64),
-    /// It does not need it any more.
+    /// The replica does not need its pin any more.
     Unpin(NodeId),
     /// An operator gives a partition up: it has to come back from a backup.
     Abandon(Partition),
 }
 
-/// Why a command changes nothing.
+/// The reason why a command changes nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
     /// The partition has no account here, or not by that hold.
     NoAccount,
-    /// A partition has some replicas, and not as many as that.
+    /// A partition has some replicas, and not as many as given.
     Unsound,
-    /// Not one of the partition's replicas.
+    /// The node is not one of the partition's replicas.
     NoReplica,
-    /// That may be forgotten already: everything before this may be.
+    /// The wanted instances may be forgotten already: everything before this one may be.
     Forgotten(Instance),
     /// A mark beyond the place where it is ordered: nobody has a checkpoint there.
     Ahead,
@@ -63,42 +67,43 @@ pub enum Refused {
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct RetentionClaim {
-    /// In which instance it was opened: its name.
+    /// The instance in which it was opened, which is its name.
     pub(super) hold: Instance,
-    /// It needs what is from here on, until enough replicas are behind that.
+    /// The partition needs everything from this instance on, until the marks of a majority of replicas are behind it.
     pub(super) from: Instance,
     pub(super) replicas: Replicas,
     pub(super) marks: BTreeMap<NodeId, Instance>,
 }
 
 impl RetentionClaim {
-    /// What is before this the partition does not need.
+    /// The first instance that the partition needs.
     fn needs(&self) -> Instance {
         let mut marks: Vec<Instance> = self.marks.values().copied().collect();
         marks.sort_unstable_by(|one, other| other.cmp(one));
-        // Of a majority.
+        // A majority of the replicas has this mark, or a later one.
         let mark = marks.get(self.replicas.len() / 2).copied();
         mark.map_or(self.from, |mark| mark.max(self.from))
     }
 }
 
-/// What all acceptors of a ring know of who needs what.
+/// The accounts and pins of a ring, the same at all acceptors.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Table {
     pub(super) accounts: BTreeMap<Partition, RetentionClaim>,
-    /// From where on, and until when.
+    /// By node: the first instance that its pin keeps, and the time at which the pin ends.
     pub(super) pins: BTreeMap<NodeId, (Instance, u64)>,
     /// The latest time of a command.
     pub(super) time: u64,
-    /// What is before this some acceptor may have forgotten: the bound was there once.
+    /// Some acceptor may have forgotten everything before this instance, but for pins: the partitions' need was there
+    /// once.
     pub(super) granted: Instance,
-    /// What is before this no partition needs, and what is before this nobody needs.
+    /// The first instance that a partition needs, and the first that a partition or a pin needs.
     needed: Option<Instance>,
     bound: Option<Instance>,
 }
 
 impl Table {
-    /// As it was.
+    /// The table from its parts.
     pub(super) fn restore(
         accounts: BTreeMap<Partition, RetentionClaim>,
         pins: BTreeMap<NodeId, (Instance, u64)>,
@@ -116,12 +121,12 @@ impl Table {
         table
     }
 
-    /// What is before this nobody needs; `None` where nobody subscribes, and nobody recovers.
+    /// The first instance that a partition or a pin needs; `None` if there is neither an account nor a pin.
     pub const fn bound(&self) -> Option<Instance> {
         self.bound
     }
 
-    /// The same without pins: where too much is kept they are let go first.
+    /// The same without pins: a ring that keeps too much lets pins go first.
     pub const fn needed(&self) -> Option<Instance> {
         self.needed
     }
@@ -138,30 +143,30 @@ impl Table {
         self.bound = needs.into_iter().chain(pins).min();
     }
 
-    /// What is before this may be forgotten by now, but for pins.
+    /// Everything before this instance may be forgotten by now, but for pins.
     pub const fn granted(&self) -> Instance {
         self.granted
     }
 
-    /// What a partition needs, and who its replicas are.
+    /// The first instance that a partition needs, and its replicas.
     pub fn account(&self, partition: Partition) -> Option<(Instance, &Replicas)> {
         let account = self.accounts.get(&partition)?;
         Some((account.needs(), &account.replicas))
     }
 
-    /// All that have an account.
+    /// The partitions that have an account.
     pub fn partitions(&self) -> impl Iterator<Item = Partition> {
         self.accounts.keys().copied()
     }
 
-    /// Whoever pins something, from where on, and until when.
+    /// The pins: the node, the first instance that it keeps, and the time at which it ends.
     pub fn pins(&self) -> impl Iterator<Item = (NodeId, Instance, u64)> {
         self.pins
             .iter()
             .map(|(node, (next, until))| (*node, *next, *until))
     }
 
-    /// A command, in the instance in which it was ordered, with the time at which it was proposed.
+    /// Applies a command, in the instance in which it was ordered, with the time at which it was proposed.
     ///
     /// # Errors
     /// [`Refused`]: then only time has gone on.
@@ -215,7 +220,8 @@ impl Table {
         if self.accounts.len() >= MOST {
             return Err(Refused::Full);
         }
-        // Whoever knew nothing of it has kept so much before this instance, or had forgotten what was granted.
+        // An acceptor that knew nothing of the hold has kept `kept` instances before this one, or had forgotten no more
+        // than was granted.
         let from = hold.saturating_sub(kept).max(self.granted).max(1);
         let account = RetentionClaim {
             hold,
@@ -253,9 +259,9 @@ impl Table {
         Ok(())
     }
 
-    /// Its time begins with its order: a clock that is ahead, here or elsewhere, ends no pin that comes later.
+    /// The time of a pin begins with its order: a clock that is ahead, here or elsewhere, ends no pin that comes later.
     fn pin(&mut self, node: NodeId, next: Instance, lasts: u64) -> Result<(), Refused> {
-        // Where nobody has an account all is forgotten some time, and nobody knows when.
+        // A ring without accounts forgets everything some time, and nobody knows when.
         if self.accounts.is_empty() {
             return Err(Refused::NoAccount);
         }
@@ -281,7 +287,7 @@ impl Table {
     }
 }
 
-/// Whether a partition can have these replicas.
+/// Checks that a partition can have these replicas.
 pub(super) fn check(replicas: &Replicas) -> Result<(), Refused> {
     let is_sound = (1..=MOST).contains(&replicas.len());
     is_sound.then_some(()).ok_or(Refused::Unsound)

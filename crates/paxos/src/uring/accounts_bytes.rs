@@ -1,4 +1,4 @@
-//! Bytes of accounts: what is ordered about them, and the table in a base. Reading is total.
+//! Bytes of accounts: ordered commands, and the table in a snapshot. Reading is total.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -55,7 +55,7 @@ impl Command {
         out
     }
 
-    /// What [`Self::encode`] has made, and the time; `None` for anything else.
+    /// Reads the bytes of [`Self::encode`]: the command, and the time; `None` for anything else.
     pub fn decode(bytes: Bytes) -> Option<(Self, u64)> {
         let mut source = Source(bytes);
         let time = source.u64()?;
@@ -73,7 +73,7 @@ impl Command {
     }
 }
 
-/// In the order of the keys, and each once: anything else has other bytes.
+/// A map from its list in the order of the keys, each once; `None` for any other list, so that a table has one form.
 fn map<K: Ord, V>(list: Vec<(K, V)>) -> Option<BTreeMap<K, V>> {
     let is_map = list.is_sorted_by(|one, next| one.0 < next.0);
     is_map.then(|| BTreeMap::from_iter(list))
@@ -102,7 +102,7 @@ impl Source {
         is_set.then(|| nodes.into_iter().collect())
     }
 
-    /// The table of a base.
+    /// The table of a snapshot.
     pub fn accounts(&mut self) -> Option<Table> {
         let (time, granted) = (self.u64()?, self.number()?);
         let accounts = self.list(|source| {
@@ -132,7 +132,7 @@ impl Source {
     }
 }
 
-/// The table of a base.
+/// The table of a snapshot.
 pub fn put_accounts(out: &mut Vec<u8>, table: &Table) {
     out.extend(table.time.to_le_bytes());
     out.extend(table.granted.to_le_bytes());

@@ -1,30 +1,31 @@
-//! How much a ring keeps for those who have accounts: its records from what the slowest needs up to the newest, in bytes.
+//! The backlog of a ring, in bytes: the records that it keeps for partitions with accounts, from the first that one
+//! needs up to the newest.
 
 use alloc::collections::VecDeque;
 
 use crate::Instance;
 
-/// So many bytes are between two places that are remembered, at most.
+/// The most bytes between two places that are remembered.
 const STEP: u64 = 1 << 20;
 
-/// What a record takes beside its value, about.
+/// The bytes of a record beside its value, about.
 const RECORD: u64 = 128;
 
 /// See the module's page.
 #[derive(Debug)]
 pub struct Backlog {
-    /// So many bytes are between two places that are remembered.
+    /// The bytes between two places that are remembered.
     step: u64,
     /// Bytes of all records since the process started.
     total: u64,
-    /// Some places, and how many bytes were before each.
+    /// Some places, and the bytes before each.
     places: VecDeque<(Instance, u64)>,
-    /// So many were before what is needed, and less than a step more.
+    /// The bytes before the first needed record, or less than a step fewer.
     passed: u64,
 }
 
 impl Backlog {
-    /// Nothing was learnt. `most` is what may be kept.
+    /// A backlog without records. `most`: the bytes that may be kept.
     pub fn new(most: u64) -> Self {
         Self {
             step: (most / 16).clamp(1, STEP),
@@ -34,7 +35,8 @@ impl Backlog {
         }
     }
 
-    /// What was learnt next: a record with so many bytes, that ends here. What is from `needed` on is needed; nothing, where there is none.
+    /// Adds the record that was learnt next, with its end and its bytes. Everything from `needed` on is needed;
+    /// nothing, if that is `None`.
     pub fn add(&mut self, (end, bytes): (Instance, usize), needed: Option<Instance>) {
         self.total += bytes as u64 + RECORD;
         let last = self.places.back().map_or(self.passed, |(_, total)| *total);
@@ -48,7 +50,7 @@ impl Backlog {
         }
     }
 
-    /// From where on so many bytes are, at most, to within a step.
+    /// The instance from which on there are at most `bytes`, to within a step.
     pub fn last(&self, bytes: u64) -> Instance {
         let fits = |(_, total): &(Instance, u64)| self.total - total <= bytes;
         let first = self.places.partition_point(|place| !fits(place));
@@ -57,7 +59,7 @@ impl Backlog {
             .map_or(Instance::MAX, |(end, _)| *end)
     }
 
-    /// Bytes from an instance on, to within a step. None, if nothing is needed.
+    /// The bytes from an instance on, to within a step; 0 if nothing is needed.
     pub fn from(&self, needed: Option<Instance>) -> u64 {
         let Some(needed) = needed else {
             return 0;

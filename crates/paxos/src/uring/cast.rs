@@ -1,6 +1,6 @@
-//! Ring Paxos: values do not go along the ring, but from their proposers to all at once, by datagrams, which may be
-//! lost. Whoever is told that a value was proposed and does not have it waits with everything behind, and asks its
-//! predecessor, who has it; the coordinator asks the proposer.
+//! Ring Paxos: values do not go along the ring, but from their proposers to all members at once, by datagrams, which
+//! may be lost. A follower that lacks the value of a proposal waits with everything behind, and asks its predecessor,
+//! which has the value; the coordinator asks the proposer.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use crate::Instance;
 use rota_core::contract::Time;
 use rota_core::mutants::{self, Mutant};
 
-/// Something that has not come.
+/// A value that has not come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lack {
     /// The value of a proposal.
@@ -21,42 +21,43 @@ pub enum Lack {
     Next(usize, u64),
 }
 
-/// What is missing first.
+/// The first missing value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lacking {
     pub lack: Lack,
-    /// When it is asked for.
+    /// The time at which it is asked for.
     pub at: Time,
-    /// How long the last question is given, in nanoseconds; 0 if there was none.
+    /// The time that the last question is given, in nanoseconds; 0 if there was none.
     pub pause: u64,
 }
 
-/// What a process in the ring of one configuration has for that.
+/// The state of multicast at a process in the ring of one configuration.
 #[derive(Debug)]
 pub struct Cast {
     /// By place in the ring.
     pub arriving: Vec<Arriving>,
     pub held: BlockedProposals,
-    /// By place in the ring: how often values had to be asked for there.
+    /// By place in the ring: the number of times that values had to be asked for there.
     pub losses: Vec<u64>,
     /// Own values that may be under way, in bytes: less after losses, anywhere.
     window: usize,
     most_window: usize,
     least_window: usize,
-    /// When it was made smaller last.
+    /// The time at which the window was last made smaller.
     slowed: Time,
-    /// What is missing first, and when it is asked for.
+    /// The first missing value, and the time at which it is asked for.
     pub lack: Option<Lacking>,
-    /// The own value that is to be proposed next, when it is sent to the coordinator alone, and after how long again.
+    /// The own value that is to be proposed next, the time at which it is sent to the coordinator alone, and the last
+    /// pause, which doubles each time.
     pub late: Option<(u64, Time, u64)>,
-    /// Whose value the coordinator looks for first.
+    /// The place in the ring whose value the coordinator looks for first.
     pub turn: usize,
-    /// Where it is known what links take in.
+    /// The rate of own values, if the capacity of the links is known.
     pub rate: Option<Rate>,
 }
 
 impl Cast {
-    /// In a ring of so many; own values of `most_window` bytes may be under way, and always one of `least_window`.
+    /// For a ring of `places`; own values of `most_window` bytes may be under way, and always one of `least_window`.
     pub fn new(places: usize, most_window: usize, least_window: usize) -> Self {
         let mut arriving = Vec::new();
         arriving.resize_with(places, Arriving::default);
@@ -75,7 +76,7 @@ impl Cast {
         }
     }
 
-    /// What waits here, and what has come in part, in bytes.
+    /// The bytes of proposals that wait here, and of values that have come in part.
     pub fn bytes(&self) -> usize {
         let arriving = self.arriving.iter().map(Arriving::bytes);
         self.held.bytes() + arriving.sum::<usize>()
@@ -86,7 +87,7 @@ impl Cast {
         self.window
     }
 
-    /// Somewhere values had to be asked for: half as much, but not twice for what may be the same loss.
+    /// Halves the window, as values had to be asked for somewhere, but not twice for what may be the same loss.
     pub fn slow_down(&mut self, now: Time, pause: u64) {
         if now >= self.slowed.after(pause) {
             self.slowed = now;
@@ -94,20 +95,20 @@ impl Cast {
         }
     }
 
-    /// So many bytes of own values have counted: one value more for each window.
+    /// Own values have counted: the window grows by one value for each window of them.
     pub fn on_counted(&mut self, bytes: usize) {
         let more = (self.least_window * bytes).div_ceil(self.window.max(1));
         self.window = (self.window + more).min(self.most_window);
     }
 
-    /// Another process says how often it had to ask. `true` if that is news.
+    /// Takes the number of times that another process had to ask. Returns whether that is news.
     pub fn on_losses(&mut self, place: usize, count: u64) -> bool {
         let is_news = self.losses[place] < count;
         self.losses[place] = self.losses[place].max(count);
         is_news
     }
 
-    /// Something is missing, or nothing: when it is asked for.
+    /// Takes the first missing value, if there is one, and sets the time at which it is asked for.
     pub fn watch(&mut self, now: Time, lack: Option<(Lack, u64)>) {
         self.lack = match (self.lack, lack) {
             (Some(old), Some((new, wait))) if old.lack == new => {
@@ -126,7 +127,7 @@ impl Cast {
 }
 
 impl Cast {
-    /// Its invariants, in a ring of so many.
+    /// Its invariants, in a ring of `places`.
     pub fn check(&self, places: usize) {
         assert_eq!(self.arriving.len(), places, "each process has its place");
         assert_eq!(self.losses.len(), places, "each process has its losses");

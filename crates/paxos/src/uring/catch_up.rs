@@ -1,4 +1,5 @@
-//! What was decided and did not come along the ring: asked of acceptors, by ranges (Multi-Ring Paxos §5.1).
+//! Catch-up: decided instances that did not come along the ring are asked of acceptors, by ranges (Multi-Ring Paxos
+//! §5.1).
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -17,35 +18,37 @@ use rota_core::contract::{NodeId, Time};
 use rota_core::mutants::{self, Mutant};
 use rota_core::pack::MOST_MESSAGE_BYTES;
 
-/// Votes that are looked at for one answer.
+/// The most votes in one answer.
 const VOTES: usize = 4096;
 
-/// The largest base beside the messages that go on behind it, in bytes.
+/// The largest snapshot beside the messages that go on behind it, in bytes.
 const MOST_BASE: usize = 16 << 20;
 
-/// What is asked of one acceptor after the other.
+/// The catch-up of a process, which asks one acceptor after the other.
 #[derive(Debug, Default)]
 pub struct CatchUp {
     questions: CatchUpPipeline,
-    /// What has come of a base.
+    /// The part of a snapshot that has come.
     part: Part,
-    /// Whom it asks next if that brings nothing.
+    /// The turn of the acceptor that is asked; the next one has its turn when this one brings nothing.
     turn: usize,
-    /// After an answer with nothing in it: not before this time.
+    /// The time before which nothing is asked, after an answer that brought nothing.
     pause: Option<Time>,
 }
 
-/// The first bytes of a base, whoever is asked meanwhile: where links are slow it takes longer than anybody is waited for.
+/// The first bytes of a snapshot, whichever acceptor is asked meanwhile: on slow links a snapshot takes longer than any
+/// answer is waited for.
 #[derive(Debug, Default)]
 struct Part {
     of: Option<NodeId>,
     bytes: Vec<u8>,
-    /// When something came last.
+    /// The time at which bytes last came.
     heard: Time,
 }
 
 impl Part {
-    /// The next bytes, if they are. Another's base is not begun while this one comes.
+    /// Takes bytes, and returns whether they were the next. The snapshot of another node is not begun while this one
+    /// comes.
     fn take(&mut self, from: (NodeId, Time), at: u64, bytes: &[u8], patience: u64) -> bool {
         let (node, now) = from;
         let is_old = self.bytes.is_empty() || now.since(self.heard) > patience;
@@ -66,26 +69,26 @@ impl Part {
     }
 }
 
-/// What bytes of a base bring.
+/// The result of some bytes of a snapshot.
 #[derive(Debug)]
 pub enum Brought {
-    /// The whole of it.
+    /// The whole snapshot.
     Snapshot(Snapshot),
     /// More has to come.
     Part,
-    /// Nobody has asked for it, or something is missing before.
+    /// Nobody has asked for the bytes, or some before them are missing.
     Nothing,
-    /// It is none.
+    /// The bytes are no snapshot.
     Garbage,
 }
 
 impl CatchUp {
-    /// What was proposed in a round that is over is not known any more.
+    /// Begins the search for missing instances anew: proposals of a round that is over are not known any more.
     pub fn seek_again(&mut self) {
         self.questions.seek_again();
     }
 
-    /// Whether something may be asked for now, where something is missing.
+    /// Whether missing instances may be asked for now.
     pub fn may_ask(&self, learning: &Learning, is_awaited: bool) -> bool {
         let is_behind = learning.next() < learning.learner.decided();
         // A slow application does not stop an acceptor that a coordinator may wait for.
@@ -93,7 +96,8 @@ impl CatchUp {
         self.pause.is_none() && !self.questions.is_enough() && is_behind && has_room
     }
 
-    /// What is decided, is not known, and is not asked for. What lies between gaps is not looked through in each step.
+    /// The first gap: decided instances that are neither known nor asked for. Instances between gaps are not looked
+    /// through in each step.
     pub fn missing(&mut self, learner: &Learner) -> Option<Range<Instance>> {
         let found = self.missing_from(learner, self.questions.sought());
         debug_assert_eq!(found, self.missing_from(learner, 0));
@@ -114,7 +118,8 @@ impl CatchUp {
         }
     }
 
-    /// Asks for some of what is missing: whom, and for what. One after the other: what one has not is not asked of two.
+    /// Asks for some of the missing instances. Returns the acceptor and the instances. Acceptors are asked one after
+    /// the other, never two for the same instances.
     pub fn ask(
         &mut self,
         now: Time,
@@ -126,13 +131,13 @@ impl CatchUp {
         Some((node, self.questions.ask(now, node, missing)))
     }
 
-    /// Whom to ask: one of the acceptors there is a link to, always the same until it has no answer.
+    /// The acceptor to ask: one with a link, always the same until it has no answer.
     fn preferential(&self, informants: &[NodeId]) -> Option<NodeId> {
         let turn = self.turn.checked_rem(informants.len())?;
         informants.get(turn).copied()
     }
 
-    /// This one is asked now, whoever else is being: it knows what is missing.
+    /// Turns to this acceptor now, and gives up questions to another one: it knows the missing instances.
     pub fn ask_first(&mut self, node: NodeId, informants: &[NodeId]) {
         let turn = informants.iter().position(|other| *other == node);
         self.turn = turn.unwrap_or(self.turn);
@@ -142,7 +147,7 @@ impl CatchUp {
         self.pause = None;
     }
 
-    /// The answer.
+    /// Takes an answer.
     pub fn on_chosen(
         &mut self,
         cx: &Context,
@@ -154,14 +159,14 @@ impl CatchUp {
             true => self.answers(cx, votes),
             false => None,
         };
-        // One that comes late is as good: where links are slow, all may.
+        // A late answer is as good: on slow links all answers may be late.
         let from = learner.missing().map_or(0, |missing| missing.start);
         let begins = votes.first().is_some_and(|first| first.first <= from);
         let brings = votes.last().is_some_and(|last| last.end() > learner.next());
         if answers == Some(true) || begins && brings {
             self.pause = None;
         } else if is_awaited && (votes.is_empty() || answers == Some(false)) {
-            // It does not know, or not what was asked for.
+            // The acceptor does not know the instances, or answers something else.
             self.ask_another(cx);
         }
         for vote in votes {
@@ -169,7 +174,7 @@ impl CatchUp {
         }
     }
 
-    /// Whether what who is asked says begins where a question does; `None` if it answers none.
+    /// Whether an answer of the acceptor that is asked begins where a question does; `None` if it answers none.
     fn answers(&mut self, cx: &Context, votes: &[Vote]) -> Option<bool> {
         let (first, last) = votes.first().zip(votes.last())?;
         let bytes: usize = votes.iter().map(vote_bytes).sum();
@@ -178,21 +183,21 @@ impl CatchUp {
         self.questions.answered(cx.now, &brought, is_full)
     }
 
-    /// Nothing is waited for any more: another one is asked, a little later.
+    /// Gives up all questions: another acceptor is asked, a little later.
     fn ask_another(&mut self, cx: &Context) {
         self.questions.give_up();
         self.turn = self.turn.wrapping_add(1);
         self.pause = Some(cx.now.after(cx.settings.patience.heartbeat));
     }
 
-    /// When a question or a pause is over.
+    /// The time at which a question or a pause is over.
     pub fn next_time(&self, cx: &Context) -> Option<Time> {
         let asked = self.questions.since();
         let asked = asked.map(|at| at.after(cx.settings.patience.silence));
         asked.into_iter().chain(self.pause).min()
     }
 
-    /// It is.
+    /// That time has come.
     pub fn on_timer(&mut self, cx: &Context) {
         self.pause = None;
         if self.questions.to().is_some() {
@@ -210,7 +215,7 @@ impl CatchUp {
         }
     }
 
-    /// An answer: what was asked for is forgotten there, and these are the next bytes of its base.
+    /// Takes an answer of an acceptor that has forgotten the instances: the next bytes of its snapshot.
     pub fn on_forgotten(
         &mut self,
         cx: &Context,
@@ -220,7 +225,7 @@ impl CatchUp {
     ) -> Brought {
         let is_asked = self.questions.to() == Some(node);
         let patience = 16 * cx.settings.patience.silence;
-        // Over a slow link the answer comes when another one is asked.
+        // Over a slow link the answer may come when another acceptor is asked already.
         let is_wanted = learner.next() < learner.decided();
         if !is_wanted || !self.part.take((node, cx.now), at, part, patience) {
             return Brought::Nothing;
@@ -241,28 +246,30 @@ impl CatchUp {
         }
     }
 
-    /// Everything before this is learnt. Questions behind it may have other answers, and of those before it each may have this one.
+    /// Everything before this instance is learnt. Questions behind it may have other answers, and each question before
+    /// it may have this one.
     pub fn forget_to(&mut self, next: Instance) {
         self.questions.forget_to(next);
     }
 }
 
-/// The largest base, in bytes: each node may have a message that goes on behind it.
+/// The largest snapshot, in bytes: each node may have a message that goes on behind it.
 fn most_base(cx: &Context) -> usize {
     let message = 2 * MOST_MESSAGE_BYTES;
     MOST_BASE.saturating_add(message.saturating_mul(cx.settings.ring.len()))
 }
 
-/// What somebody is answered who asks what was decided from `from` on.
+/// The answer to a question for decided instances.
 #[derive(Debug)]
 pub enum Answer {
-    /// This word.
+    /// This message.
     Votes(Word),
-    /// That is forgotten: this base, in parts.
+    /// The instances are forgotten: this snapshot, in parts.
     Snapshot(Bytes),
 }
 
-/// What was decided in a range, from its beginning on, as much as one word takes. `next`: everything before is known.
+/// The decided values of a range, from its beginning on, as many as one message takes. `next`: everything before is
+/// known.
 pub fn answer(cx: &Context, voter: &Voter, next: Instance, asked: Range<Instance>) -> Answer {
     if asked.start < voter.kept() {
         let mut bytes = Vec::new();

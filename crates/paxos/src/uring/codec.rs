@@ -1,4 +1,4 @@
-//! Bytes of what configurations, votes and the like consist of: on links and in the log. Reading is total.
+//! Bytes of configurations, votes and their parts, on links and in the log. Reading is total.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -12,14 +12,14 @@ use rota_core::contract::{Incarnation, NodeId, Pieces, PiecesWriter, Process};
 /// The most of anything that a configuration lists.
 const MOST: usize = 1024;
 
-/// The largest instance, round and counter: whoever says more is not to be believed, and sums of two are numbers.
+/// The largest instance, round and counter: larger ones are not believed, and the sum of two does not overflow.
 pub const MOST_NUMBER: u64 = 1 << 62;
 
 const PACKET: u8 = 1;
 const MEMBERS: u8 = 2;
 const SKIP: u8 = 3;
 
-/// What is left to read. Each answers `None` if there is not enough, or it cannot be.
+/// The bytes left to read. Each method returns `None` if they are too few, or not valid.
 pub struct Source(pub Bytes);
 
 impl Source {
@@ -130,7 +130,7 @@ impl Source {
         })
     }
 
-    /// At least one, and of each node one life.
+    /// A list of members: at least one, and one life of each node.
     pub fn members(&mut self) -> Option<Vec<Process>> {
         let members = self.list(Self::process)?;
         (!members.is_empty() && is_once(&members)).then_some(members)
@@ -163,14 +163,14 @@ impl Source {
     }
 }
 
-/// Whether each node is there once.
+/// Whether no node is there twice.
 fn is_once(processes: &[Process]) -> bool {
     let mut nodes: Vec<NodeId> = processes.iter().map(|who| who.node).collect();
     nodes.sort_unstable();
     nodes.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// Whether a configuration can be one: a peer may say anything.
+/// Whether a configuration is valid: a peer may say anything.
 fn is_sound(config: &Config) -> bool {
     let distinct = |set: &Vec<AcceptorId>| {
         let mut nodes: Vec<NodeId> = set.iter().map(|who| who.node).collect();
@@ -226,7 +226,7 @@ pub fn put_config(out: &mut Vec<u8>, config: &Config) {
     });
 }
 
-/// What a vote takes beside the bytes of its value, at most, unless it is for members.
+/// The most bytes of a vote beside its value, unless it is for members.
 pub const VOTE_BYTES: usize = 8 * 3 + 1 + 18 + 4;
 
 pub fn put_vote(out: &mut Vec<u8>, vote: &Vote) {
@@ -315,7 +315,7 @@ pub fn put_slot(out: &mut Vec<u8>, slot: &Slot<Arc<Config>>) {
     put_maybe(out, slot.accepted.as_ref(), put_accepted);
 }
 
-/// The first of these votes, at least one, that together take at most so many bytes.
+/// The first of these votes, at least one, that together take at most `bytes`.
 pub fn fitting(votes: impl Iterator<Item = Vote>, bytes: usize) -> impl Iterator<Item = Vote> {
     let mut size = 0;
     votes.take_while(move |vote| {
@@ -325,7 +325,7 @@ pub fn fitting(votes: impl Iterator<Item = Vote>, bytes: usize) -> impl Iterator
     })
 }
 
-/// What a vote takes, in bytes.
+/// The bytes of a vote.
 pub fn vote_bytes(vote: &Vote) -> usize {
     VOTE_BYTES
         + match &vote.value {

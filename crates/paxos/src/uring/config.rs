@@ -1,4 +1,4 @@
-//! What the engine needs to be told.
+//! The settings of the engine.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ use rota_core::wire::HEADER_BYTES;
 pub struct URingConfig {
     /// All nodes, in the order of the ring.
     pub ring: Vec<NodeId>,
-    /// Those of them that vote, as the cluster is founded.
+    /// The nodes of the ring that vote when the cluster is founded.
     pub acceptors: Vec<NodeId>,
     /// The largest own value, in bytes: several messages, or a part of one. Values of 32 KiB whole are what the papers
     /// measure, and a message that is not cut need not be put together.
@@ -21,50 +21,52 @@ pub struct URingConfig {
     pub value_per_message: bool,
     /// The largest message, in bytes.
     pub message_bytes: usize,
-    /// What was submitted and has not left waits up to this, in bytes.
+    /// The most bytes of submitted messages that wait to leave.
     pub backlog_bytes: usize,
-    /// Own values that were not delivered here may take so much, in bytes. Every process keeps up to that much for each
-    /// other one.
+    /// The most bytes of own values that were not delivered here. Every process keeps up to twice as much, and one
+    /// value, for each other one.
     pub window_bytes: usize,
-    /// Where a message to the successor ends, in bytes. One value may be larger.
+    /// The size at which a message to the successor ends, in bytes. One value may be larger.
     pub batch_bytes: usize,
-    /// Where other messages with values end, in bytes. One value may be larger.
+    /// The size at which other messages with values end, in bytes. One value may be larger.
     pub word_bytes: usize,
-    /// So much may be under way at the disk. With more than that waiting a process takes no proposals, and so slows the ring.
-    /// In bytes; less where the disk is slow.
+    /// The most bytes that may be under way at the disk; fewer if the disk is slow. A process with more than that
+    /// waiting takes no proposals, and so slows the ring.
     pub disk_bytes: usize,
-    /// What is learnt and waits for the application may take about so much, in bytes.
+    /// The most bytes of learnt values that wait for the application, about.
     pub waiting_bytes: usize,
-    /// Decided instances that an acceptor keeps for those who are behind.
+    /// The number of decided instances that an acceptor keeps for processes that are behind.
     pub kept_instances: u64,
-    /// What is kept for those who have accounts may take about so much, in bytes: while it takes more no messages are taken.
+    /// The most bytes that are kept for partitions with accounts, about: the engine takes no messages while it keeps
+    /// more.
     pub hold_bytes: u64,
-    /// Nothing that this process promises and votes for survives it: what would be written is not even asked for.
+    /// Promises and votes do not survive this process: it writes no records.
     pub forgets: bool,
-    /// Nothing is delivered of what is ordered while this process is no member, as groups of clients need it. Otherwise
-    /// it is delivered late: a replicated state machine misses nothing.
+    /// Values that are ordered while this process is no member are not delivered, as groups of clients need it.
+    /// Otherwise they are delivered late: a replicated state machine misses nothing.
     pub only_as_member: bool,
-    /// Whoever takes deliveries is told up to where there are none ([`Delivery::Passed`](rota_core::contract::Delivery::Passed)), as a merge
-    /// of several rings needs.
+    /// The application is told up to which instance everything was delivered
+    /// ([`Delivery::Passed`](rota_core::contract::Delivery::Passed)), as a merge of several rings needs.
     pub feeds_merge: bool,
     /// Values are multicast (Ring Paxos); otherwise they go along the ring (U-Ring Paxos). The same on all nodes.
     pub multicast: Option<Multicast>,
-    /// The same on all nodes, for ever.
+    /// The arbiter, the same on all nodes, for ever.
     pub arbiter: Arbiter,
-    /// How long things take before they count as broken.
+    /// The time-outs after which things count as broken.
     pub patience: Timeouts,
 }
 
-/// How values travel that are multicast.
+/// The settings of values that are multicast.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Multicast {
     /// Datagrams of other clusters are dropped.
     pub cluster: u32,
     /// The largest datagram, in bytes of UDP payload.
     pub datagram_bytes: usize,
-    /// How many of them, at the end, are for whoever owns the sockets: a checksum, or a seal.
+    /// The bytes at the end of a datagram that belong to the owner of the sockets: a checksum, or a seal.
     pub seal_bytes: usize,
-    /// What the slowest link takes in; all keep to their shares of it. Without it they slow down by losses only.
+    /// The capacity of the slowest link; all senders keep to their shares of it. Without it they slow down by losses
+    /// only.
     pub capacity: Option<Capacity>,
 }
 
@@ -77,7 +79,7 @@ impl Multicast {
     }
 }
 
-/// Who says which configuration follows when several are wanted.
+/// The authority that chooses the next configuration when several are wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Arbiter {
     /// The acceptors of the configuration before.
@@ -88,27 +90,27 @@ pub enum Arbiter {
     Service,
 }
 
-/// The least time that a disk gets: those that are well may take a second for what a busy one has gathered.
+/// The least time that a disk gets: a healthy disk may take a second for requests that have gathered while it was busy.
 const LEAST_DISK: u64 = 3_000_000_000;
 
 /// Time-outs, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timeouts {
-    /// Nothing heard of the predecessor for so long: it is suspected.
+    /// A predecessor that is silent for this time is suspected.
     pub silence: u64,
-    /// The link to the predecessor is down for so long: it is suspected.
+    /// A predecessor whose link is down for this time is suspected.
     pub link: u64,
-    /// So often the successor hears something.
+    /// The time after which the successor hears something.
     pub heartbeat: u64,
-    /// So often who is not in the ring asks to be taken in; also what waits for an answer that long asks
-    /// again.
+    /// The time after which a process outside the ring asks again to be taken in, and after which a question without an
+    /// answer is asked again.
     pub retry: u64,
-    /// A disk that answers nothing for so long is given up, until it does: nobody waits for its votes.
+    /// A disk that answers nothing for this time is given up, until it does: nobody waits for its votes.
     pub disk: u64,
 }
 
 impl Timeouts {
-    /// From the time-outs that the other engines have.
+    /// Derives them from the time-outs of the other engines.
     pub const fn derive(timers: &Timers) -> Self {
         Self {
             silence: timers.token_loss,

@@ -1,4 +1,4 @@
-//! What every part of a process knows.
+//! The context that every part of a process knows.
 
 use super::config::URingConfig;
 use rota_core::contract::{Process, Time};
@@ -9,6 +9,6 @@ pub struct Context {
     pub settings: URingConfig,
     /// This process.
     pub me: Process,
-    /// When the engine was told something last.
+    /// The time at which the engine was last told something.
     pub now: Time,
 }

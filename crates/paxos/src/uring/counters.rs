@@ -1,4 +1,4 @@
-//! What is counted, for people and metrics.
+//! Counters, for people and metrics.
 
 use rota_core::counters;
 

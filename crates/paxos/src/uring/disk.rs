@@ -1,9 +1,9 @@
-//! What an acceptor keeps: records in two logs, and what is said when they are durable.
+//! The disk of an acceptor: records in two logs, and the effects that follow when they are durable.
 //!
-//! Everything is written, and said, in the order in which it came to be; but what speaks of no votes (the register, the configuration, that
-//! one is complete) goes with the next request, before all that waits. No more is asked of the disk at a time than drivers
-//! take: what does not fit waits here, in that order, and leaves as the disk answers. So nothing that has to be written at
-//! once can be too much.
+//! All records are written, and all effects follow, in the order in which they came to be; but records that speak of no
+//! votes (the register, the configuration, the complete configuration) go with the next request, before everything that
+//! waits. The disk is asked for no more at a time than drivers take: the rest waits here, in that order, and leaves as
+//! the disk answers. So nothing that has to be written at once can be too much.
 
 mod put;
 
@@ -20,31 +20,31 @@ use crate::{Acceptor, Config, Instance, Mark, Promise, VOTES_LOG};
 use rota_core::contract::{LogRecord, NodeId, Output, PersistId, Time};
 use rota_core::mutants::{self, Mutant};
 
-/// Who lacks something asks for it while no more than this part of what may be under way is: there has to be room for
-/// proposals.
+/// A process asks for missing instances while no more than one part in this many of the allowed bytes is under way:
+/// there has to be room for proposals.
 const PART_OF_LACKING: usize = 4;
 
-/// What may be said when all before it is durable.
+/// An effect that may follow when everything before it is durable.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// A word to a node.
+    /// A message to a node.
     Say(NodeId, Word),
     /// Phase 1B.
     Promise(NodeId, Promise),
     /// The cluster is founded with this configuration.
     Found(Arc<Config>),
-    /// The log has all that this acceptor is, and its name.
+    /// The log has the whole state of this acceptor, and its name.
     Named,
 }
 
-/// What is to be written, and what follows when all before it is.
+/// A record to write, or something that follows when everything before it is durable.
 #[derive(Debug)]
 enum Item {
     Write(LogRecord),
-    /// Of the acceptor, not yet as it is written.
+    /// A record of the acceptor, not encoded yet.
     Acceptor(paxos::Record, Mark),
     Then(Effect),
-    /// All records of the acceptor are before it, and all that was learnt up to here.
+    /// The mark of all records of the acceptor before it, and the instance up to which everything was learnt.
     Mark(Mark, Instance),
 }
 
@@ -56,7 +56,7 @@ struct Waiting {
     done: Done,
 }
 
-/// What follows when a request is durable.
+/// The consequences of a durable request.
 #[derive(Debug, Default)]
 struct Done {
     mark: Option<Mark>,
@@ -76,38 +76,38 @@ impl Done {
 #[derive(Debug, Default)]
 pub struct Disk {
     last: u64,
-    /// What depends on nothing that waits.
+    /// Records that depend on nothing that waits.
     state: Vec<LogRecord>,
-    /// What speaks of votes, and must not be durable before they are.
+    /// Records that speak of votes, and must not be durable before these are.
     behind: Vec<LogRecord>,
-    /// What is said when the state is durable, whatever waits.
+    /// Effects that follow when the state is durable, whatever waits.
     first: Vec<Effect>,
     effects: Vec<Effect>,
-    /// What there was no room for.
+    /// Records and effects that there was no room for.
     queue: VecDeque<Item>,
     waiting: VecDeque<Waiting>,
-    /// What is under way, in bytes.
+    /// The bytes that are under way.
     bytes: usize,
-    /// How quick it is.
+    /// The pace of the disk.
     pub pace: Pace,
-    /// What the log lacks since it was opened.
+    /// The repair of the log, which lacks records since it was opened.
     pub refill: Option<LogRepair>,
-    /// What was in the queue last as a mark.
+    /// The mark that was put into the queue last.
     marked: Option<(Mark, Instance)>,
-    /// Up to where what was learnt is durable.
+    /// The instance before which everything learnt is durable.
     learnt: Instance,
-    /// Nothing is kept.
+    /// The acceptor writes nothing.
     forgets: bool,
     /// A request has failed, or took too long: nothing is promised and voted for before the log is open again.
     pub failed: bool,
-    /// What is not needed any more is to be forgotten.
+    /// Votes that are not needed any more are to be trimmed from the log.
     pub trim_due: bool,
-    /// What the log had when it was opened cannot be read: it is not opened again.
+    /// The records that the log had when it was opened cannot be read: it is not opened again.
     pub damaged: bool,
 }
 
 impl Disk {
-    /// For an acceptor that forgets, or one that does not: then with so many bytes under way at most.
+    /// For an acceptor that writes nothing (`forgets`), or one with at most `most` bytes under way.
     pub fn new(forgets: bool, most: usize) -> Self {
         Self {
             forgets,
@@ -116,18 +116,19 @@ impl Disk {
         }
     }
 
-    /// Says something when all that has to be durable before it is.
+    /// Adds an effect that follows when everything put before it is durable.
     pub fn then(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
 
-    /// Says something when the state that was put is durable: it does not speak of votes, and waits for none.
+    /// Adds an effect that follows when the state that was put is durable: it does not speak of votes, and waits for
+    /// none.
     pub fn then_first(&mut self, effect: Effect) {
         self.first.push(effect);
     }
 
-    /// What there is to write now. What waits for nothing any more is in `ready`. `learnt`: all before is learnt. `floor`:
-    /// where the votes begin that are needed still.
+    /// The next request. Effects that wait for nothing any more go to `ready`. `learnt`: everything before is learnt.
+    /// `floor`: the first instance whose vote is still needed.
     pub fn request(
         &mut self,
         now: Time,
@@ -161,7 +162,8 @@ impl Disk {
         self.next_request(now, acceptor, ready)
     }
 
-    /// While a log is refilled: what is not found then. Nothing is said of votes.
+    /// Takes over records while a log is refilled: those that the repair does not find itself. Nothing is said of
+    /// votes.
     fn take_over_some(&mut self, acceptor: &mut Acceptor) {
         while let Some((record, _)) = acceptor.next_record() {
             let is_found = self
@@ -178,7 +180,7 @@ impl Disk {
         self.hand_over();
     }
 
-    /// What was put goes behind what waits, and what follows behind that.
+    /// Moves the records that were put behind those that wait, and the effects behind them.
     pub fn hand_over(&mut self) {
         let behind = core::mem::take(&mut self.behind);
         self.queue.extend(behind.into_iter().map(Item::Write));
@@ -191,7 +193,7 @@ impl Disk {
         self.waiting.is_empty() && self.queue.is_empty()
     }
 
-    /// Everything that is new goes behind what waits, in the order in which it has to be durable.
+    /// Moves everything new behind everything that waits, in the order in which it has to be durable.
     fn take_over(&mut self, acceptor: &mut Acceptor, learnt: Instance, floor: Instance) {
         let mut trims = core::mem::take(&mut self.trim_due);
         while let Some((record, mark)) = acceptor.next_record() {
@@ -290,7 +292,8 @@ impl Disk {
         ready.extend(done.effects);
     }
 
-    /// A request, and all before it, are durable: what may be said now. `patience`: so long a disk may take.
+    /// A request, and all before it, are durable. Returns the effects that follow now. `patience`: the time that a disk
+    /// may take.
     pub fn on_persisted(
         &mut self,
         id: PersistId,
@@ -311,7 +314,7 @@ impl Disk {
         ready
     }
 
-    /// A request failed, or took too long: nothing that was asked for counts.
+    /// A request has failed, or took too long: no request under way counts.
     pub fn on_failed(&mut self) {
         let mut pace = core::mem::take(&mut self.pace);
         pace.on_failed();
@@ -337,7 +340,7 @@ impl Disk {
         self.is_behind() || is_busy && !mutants::on(Mutant::U79)
     }
 
-    /// How much of a log that is refilled there is room for now, in bytes.
+    /// The bytes that the disk takes now.
     pub fn room(&self) -> usize {
         match self.is_behind() {
             true => 0,
@@ -345,7 +348,7 @@ impl Disk {
         }
     }
 
-    /// Up to where what was learnt is durable.
+    /// The instance before which everything learnt is durable.
     pub const fn learnt(&self) -> Instance {
         self.learnt
     }

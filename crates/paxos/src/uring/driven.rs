@@ -28,12 +28,12 @@ impl URing {
         self.membership.config()
     }
 
-    /// The first instance that this process, which coordinates, has proposed nothing for; `None` if it may propose nothing.
+    /// The first instance without a proposal of this process, which coordinates; `None` if it may propose nothing.
     pub fn proposed(&self) -> Option<Instance> {
         self.leading.as_ref().and_then(RoundCoordinator::proposed)
     }
 
-    /// Up to where it has learnt. For simulations.
+    /// The first instance that it has not learnt. For simulations.
     pub fn learnt(&self) -> Instance {
         self.learning.next()
     }
@@ -50,7 +50,7 @@ impl URing {
         self.membership.complete() == self.number()
     }
 
-    /// What others' values and its own take here on their way to the coordinator, in bytes. For tests.
+    /// The bytes of values, others' and its own, that are here on their way to the coordinator. For tests.
     pub fn carried_bytes(&self) -> usize {
         self.stream.as_ref().map_or(0, Stream::carried_bytes)
     }
@@ -60,22 +60,22 @@ impl URing {
         self.own.is_settled() && self.learning.is_settled()
     }
 
-    /// Until when this process, outside the ring, does not ask to be taken in, since it was left out again and again; `None` if it is
-    /// in the ring, or asks.
+    /// The time until which this process, outside the ring, does not ask to be taken in, since it was left out again
+    /// and again; `None` if it is in the ring, or asks.
     pub fn stays_out_until(&self) -> Option<Time> {
         let is_out = self.config().is_some() && self.stream.is_none();
         let until = self.membership.election.joins_at();
         (is_out && until > self.cx.now).then_some(until)
     }
 
-    /// The application has a state with everything before this base, of a ring that was founded so: what follows is told behind it. To be said
-    /// before the start.
+    /// The application has a state with everything before this snapshot, of a ring of this foundation: deliveries begin
+    /// behind it. To be called before the start.
     pub fn resume(&mut self, founded: u64, base: Snapshot) {
         self.membership.resume(founded);
         self.learning.bases.begin_with(base);
     }
 
-    /// The application wants the base of a place to which it will come. Whether it will be told.
+    /// The application wants the snapshot of a place to which it will come. Returns whether it will get it.
     pub fn want_snapshot(&mut self, next: Instance) -> bool {
         self.learning.want_snapshot(next)
     }
@@ -85,13 +85,13 @@ impl URing {
         self.learning.delivered.next
     }
 
-    /// A base that was wanted, when everything before it is on its way to the application.
+    /// A snapshot that was wanted, when everything before it is on its way to the application.
     pub fn take_base(&mut self) -> Option<Snapshot> {
         self.learning.bases.take()
     }
 
-    /// Has something ordered about who needs what, with the time by which pins end: nanoseconds of a clock that all have alike. Whether it will be;
-    /// otherwise too much waits already.
+    /// Has a command on the accounts ordered, with the time by which pins end: nanoseconds of a clock that is alike at
+    /// all nodes. Returns whether it was taken; otherwise too many wait already, or the process has left.
     pub fn order_account(&mut self, now: Time, (command, time): (&Command, u64)) -> bool {
         let is_sound = Command::decode(command.encode(time).into()).is_some();
         debug_assert!(is_sound, "others would refuse it: {command:?}");
@@ -104,22 +104,23 @@ impl URing {
         is_taken
     }
 
-    /// Who needs what, as far as it is learnt.
+    /// The accounts, as far as they are learnt.
     pub const fn accounts(&self) -> &Table {
         &self.learning.learnt().accounts
     }
 
-    /// What is before this is forgotten here. For simulations.
+    /// The first instance that is not forgotten here. For simulations.
     pub fn kept(&self) -> Instance {
         self.voter.kept()
     }
 
-    /// The ring was founded anew after the application's state: that says nothing about this one.
+    /// Whether the ring was founded anew after the application's state, which then says nothing about this ring.
     pub fn is_refounded(&self) -> bool {
         self.membership.is_refounded(&self.cx)
     }
 
-    /// Something here waits until everything before an instance is known. To be said once: the coordinator is told until it is so.
+    /// A merge here waits until everything before an instance is known. To be called once: the coordinator is told
+    /// until it is so.
     pub fn need(&mut self, now: Time, next: Instance) {
         if self.needs.need(now, next) {
             self.cx.now = now;
@@ -127,8 +128,9 @@ impl URing {
         }
     }
 
-    /// Everything before this instance is waited for: here, until it is known, or elsewhere, as this process was told since it was asked
-    /// last. Whoever still waits says so again, so one that cannot be granted hides no other.
+    /// The instance before which everything is waited for: here, until it is known, or elsewhere, as this process was
+    /// told since the last call. A process that still waits says so again, so a need that cannot be granted hides no
+    /// other.
     pub fn take_needed(&mut self) -> Option<Instance> {
         self.needs.take(self.learning.next())
     }

@@ -1,4 +1,4 @@
-//! A process: its parts, what is told to it, and what follows from that.
+//! A process: its parts, its inputs, and the steps that follow.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -41,7 +41,7 @@ pub struct URing {
     pub(super) round: RoundState,
     /// The ring of the newest configuration, if this process is in it.
     pub(super) stream: Option<Stream>,
-    /// What it has as its coordinator.
+    /// The coordinator's part, if this process coordinates.
     pub(super) leading: Option<RoundCoordinator>,
     pub(super) own: InFlight,
     pub(super) needs: Needs,
@@ -58,15 +58,15 @@ pub enum Life {
     Left,
 }
 
-/// What is to be handed out, and what a process has to say to itself.
+/// Outputs to hand out, and messages of a process to itself.
 #[derive(Debug, Default)]
 pub struct Outputs {
-    /// Words of this process to itself.
+    /// Messages of this process to itself.
     pub loopback: VecDeque<Word>,
     pub out: VecDeque<Output>,
     /// Something was submitted since the last output.
     pub submitted: bool,
-    /// The application has taken what kept the learner waiting.
+    /// The application has made the room for which the learner waited.
     pub poke: bool,
 }
 
@@ -74,7 +74,7 @@ impl URing {
     /// A process that was not started.
     ///
     /// # Panics
-    /// Where values are multicast in datagrams that have no room for them.
+    /// If values are multicast in datagrams that have no room for them.
     pub fn new(settings: URingConfig) -> Self {
         let takes = |multicast: Multicast| multicast.takes(settings.frame_bytes);
         assert!(
@@ -211,7 +211,7 @@ impl URing {
         }
     }
 
-    /// Says a word to a node, which may be this one.
+    /// Sends a message to a node, which may be this one.
     pub(super) fn say(&mut self, node: NodeId, word: Word) {
         if node == self.cx.me.node {
             self.outbox.loopback.push_back(word);
@@ -220,7 +220,7 @@ impl URing {
         }
     }
 
-    /// What is due by now.
+    /// Does everything that is due by now.
     fn on_timer(&mut self) {
         let now = self.cx.now;
         let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
@@ -241,8 +241,9 @@ impl URing {
         }
     }
 
-    /// Everything that follows from what was told: what has come is voted for and learnt (Multi-Ring Paxos §4), own values go to
-    /// the coordinator, which proposes what it has, and what has to be durable is written, until nothing follows any more.
+    /// Does everything that follows from inputs: proposals are voted for and learnt (Multi-Ring Paxos §4), own values
+    /// go to the coordinator, which proposes the values that it has, and records are written, until nothing follows any
+    /// more.
     pub(super) fn settle(&mut self) {
         self.outbox.poke = false;
         loop {
@@ -266,7 +267,7 @@ impl URing {
         self.tell_needs();
     }
 
-    /// Own values, as far as the window is open.
+    /// Puts own values on their way, as far as the window is open.
     fn propose_own(&mut self) {
         let Some(stream) = &mut self.stream else {
             return;
@@ -277,7 +278,7 @@ impl URing {
         }
     }
 
-    /// What has to be durable is asked for; what need not wait is said.
+    /// Asks the disk to make records durable, and runs the effects that need not wait.
     fn write(&mut self) {
         let numbers = (self.number(), self.membership.complete());
         let next = self.learning.next();
@@ -304,7 +305,7 @@ impl URing {
         }
     }
 
-    /// Nothing is known of what was to be written: everybody is told, and the log is to be opened again.
+    /// Gives up the log, as the fate of its records is unknown: everybody is told, and the log is to be opened again.
     fn give_up_log(&mut self) {
         if !self.voter.give_up(&self.cx) {
             return;
@@ -323,9 +324,9 @@ impl URing {
             .on_reopened(&self.cx, (records, lost_some), &lacks);
     }
 
-    /// The log has all that this acceptor is.
+    /// The log has the whole state of this acceptor.
     fn on_named(&mut self) {
-        // What was proposed in this round meanwhile it has not voted for.
+        // The acceptor has not voted for proposals of this round that came meanwhile.
         let early = self.stream.is_some() && self.learning.learner.round() == self.number();
         if self.voter.on_named(early) {
             let here = Word::Hello(self.here());
@@ -338,7 +339,7 @@ impl URing {
     }
 }
 
-/// Who a process is before it is started.
+/// The name of a process before its start.
 const fn nobody() -> Process {
     Process {
         node: NodeId::new(1).expect("not 0"),
@@ -346,7 +347,7 @@ const fn nobody() -> Process {
     }
 }
 
-/// What holds messages until they become values.
+/// The outbox that holds messages until they become values.
 fn outbox(settings: &URingConfig) -> Outbox {
     let outbox = Outbox::new(
         settings.frame_bytes,
@@ -361,7 +362,7 @@ fn outbox(settings: &URingConfig) -> Outbox {
 }
 
 impl URing {
-    /// What holds of the whole, and of each part.
+    /// The invariants of the whole, and of each part.
     pub(super) fn check(&self) {
         let config = self.membership.config();
         let leads = config.is_some_and(|config| config.coordinator == self.cx.me);

@@ -1,4 +1,4 @@
-//! What an acceptor finds in its log when its process starts.
+//! The state that an acceptor finds in its log when its process starts.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -20,7 +20,7 @@ pub struct Found {
     pub config: Option<Arc<Config>>,
     pub slot: Option<(Round, Slot<Arc<Config>>)>,
     pub base: Snapshot,
-    /// Its votes before this are what was decided.
+    /// Its votes before this instance are for decided values.
     pub decided: Instance,
     pub floor: Instance,
     /// The newest configuration that was known to be complete.
@@ -32,8 +32,8 @@ pub struct Found {
 }
 
 impl Found {
-    /// What these records say. `lost_some`: votes and promises may be missing among them, so it is another acceptor that
-    /// begins here. It knows what is there of what was decided.
+    /// The state from these records. `lost_some`: votes and promises may be missing among them, so another acceptor
+    /// begins here. It knows the decided values that are there.
     pub fn read(records: Vec<(LogId, u64, Bytes)>, lost_some: bool) -> Self {
         let mut found = Self::default();
         let mut base = SnapshotRecord::default();
@@ -60,7 +60,7 @@ impl Found {
         found
     }
 
-    /// All but what was decided.
+    /// Forgets the name, promises, and all votes but those for decided values.
     fn forget_votes(&mut self) {
         (self.store, self.slot, self.promised) = (None, None, 0);
         let decided = self.decided;
@@ -94,7 +94,7 @@ impl Found {
         source.is_over().then_some(())
     }
 
-    /// The acceptor that all this is of.
+    /// The acceptor with this state.
     pub fn acceptor(&mut self, id: AcceptorId) -> Acceptor {
         let mut votes = core::mem::take(&mut self.votes);
         if mutants::on(Mutant::U18) {

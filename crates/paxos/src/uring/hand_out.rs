@@ -1,4 +1,4 @@
-//! What was decided and counts, on its way to the application.
+//! Decided values that count, on their way to the application.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
@@ -23,17 +23,17 @@ const NOBODY: NodeId = NodeId::new(u16::MAX).expect("not 0");
 enum Item {
     Packet(Instance, Process, Bytes),
     Members(Instance, Arc<[Process]>),
-    /// This process is no member of these.
+    /// Members among whom this process is not.
     Excluded(Instance, Arc<[Process]>),
-    /// What was begun does not go on.
+    /// Messages that were begun do not go on.
     Forget,
-    /// So many instances from the first on, and up to which counter own messages are delivered.
+    /// The first missed instance, the number of missed ones, and the counter up to which own messages are delivered.
     Missed(Instance, u64, u64),
-    /// Of what is not handed out: a message may go on behind it.
+    /// A value that is not handed out: a message may go on behind it.
     Part(Process, Bytes),
-    /// The same, where what came before it is forgotten.
+    /// The same, if the beginning of the message that ends in it is forgotten.
     Begun(Process, Bytes),
-    /// A message of this process goes on behind this, and how it began is forgotten.
+    /// A message of this process goes on behind this, and its beginning is forgotten.
     Headless(Process),
 }
 
@@ -42,9 +42,9 @@ enum Item {
 enum Membership {
     /// Everything.
     Any,
-    /// It is one.
+    /// This process is a member.
     Inside,
-    /// It is none, since before this instance; 0 if it has never been one.
+    /// This process is no member, since before this instance; 0 if it has never been one.
     Outside(Instance),
 }
 
@@ -57,9 +57,9 @@ pub struct DeliveryQueue {
     most_bytes: usize,
     inbox: Inbox,
     current: Option<(Instance, Process, Service)>,
-    /// Whose message goes on though its beginning is forgotten.
+    /// The processes with a message that goes on though its beginning is forgotten.
     headless: BTreeSet<Process>,
-    /// Whose values were handed out last, by node.
+    /// By node: the life whose values were handed out last.
     lives: BTreeMap<NodeId, Incarnation>,
     membership: Membership,
     /// The others take this process for a member, and it has missed what they have told it as one.
@@ -120,7 +120,7 @@ impl DeliveryQueue {
         self.waiting.push_back(item);
     }
 
-    /// Who is a member from here on; `inside`: this process is. Its messages up to `own` are delivered.
+    /// The members from here on; `inside`: this process is one. Its messages up to `own` are delivered.
     pub fn members(&mut self, instance: Instance, members: Arc<[Process]>, inside: bool, own: u64) {
         self.lacks_view = false;
         match (self.membership, inside) {
@@ -132,7 +132,8 @@ impl DeliveryQueue {
             }
             (Membership::Outside(since), true) => {
                 self.membership = Membership::Inside;
-                // Also who has never been one, as far as it has seen, may have missed what happened to its messages.
+                // A process that has never been a member, as far as it has seen, may also have missed the fate of its
+                // messages.
                 if since > 0 || own > 0 {
                     let since = if since > 0 { since } else { instance };
                     let count = instance.saturating_sub(since);
@@ -144,7 +145,8 @@ impl DeliveryQueue {
         self.waiting.push_back(Item::Members(instance, members));
     }
 
-    /// What is forgotten everywhere: everything up to a base. `inside`: this process is a member there.
+    /// Everything from `first` up to a snapshot is missed, as it is forgotten. `inside`: this process is a member
+    /// there.
     pub fn missed(&mut self, first: Instance, base: &Snapshot, inside: bool, own: u64) {
         match self.membership {
             Membership::Any => self.missed_by_all(first, base, own),
@@ -160,7 +162,7 @@ impl DeliveryQueue {
         self.begin(base);
     }
 
-    /// Messages that go on behind a base: how they began was told, or is not told.
+    /// Messages that go on behind a snapshot: their beginnings are in it, or are forgotten.
     pub fn begin(&mut self, base: &Snapshot) {
         self.waiting.push_back(Item::Forget);
         for (process, open) in &base.open {
@@ -174,7 +176,7 @@ impl DeliveryQueue {
         }
     }
 
-    /// The same where everything is handed out: who was named in there last is not named again behind it.
+    /// The same if everything is handed out: the members that were named last in there are not named again behind it.
     fn missed_by_all(&mut self, first: Instance, base: &Snapshot, own: u64) {
         let mut from = first;
         if let Some((at, members)) = base.view.clone().filter(|(at, _)| *at >= first) {
@@ -233,7 +235,7 @@ impl DeliveryQueue {
         }
     }
 
-    /// What a value begins, and nothing of what it ends: what was before is forgotten.
+    /// Takes the messages that a value begins, and nothing of the one that it ends: the beginning of that is forgotten.
     fn begin_with(&mut self, process: Process, bytes: Bytes) {
         let malformed = self.malformed;
         self.open(0, process, bytes);
@@ -241,7 +243,8 @@ impl DeliveryQueue {
         self.malformed = malformed;
     }
 
-    /// A value of a process whose message goes on without its beginning. Where it ends, the whole instance is missed.
+    /// A value of a process whose message goes on without its beginning. The whole instance in which the message ends
+    /// is missed.
     fn go_on_headless(
         &mut self,
         instance: Instance,
@@ -276,7 +279,7 @@ impl DeliveryQueue {
         };
         let Process { node, incarnation } = process;
         if self.lives.insert(node, incarnation) != Some(incarnation) {
-            // Another life of the node does not go on with what the one before had begun.
+            // Another life of the node does not go on with messages that the one before had begun.
             self.inbox.retain(|other| other != node);
         }
         self.inbox.take(node, frame);
@@ -311,7 +314,7 @@ impl DeliveryQueue {
     }
 }
 
-/// Members in the order.
+/// The configuration of these members, in their order.
 fn configuration(instance: Instance, members: &[Process]) -> Configuration {
     let mut sorted: Vec<Process> = members.to_vec();
     sorted.sort_unstable();

@@ -8,7 +8,7 @@ use crate::{Instance, ValueId};
 use rota_core::invariants::FEW;
 use rota_core::mutants::{self, Mutant};
 
-/// What waits.
+/// The proposals that wait.
 #[derive(Debug, Default)]
 pub struct BlockedProposals {
     items: VecDeque<(Instance, Proposal)>,
@@ -29,7 +29,7 @@ impl BlockedProposals {
         self.items.is_empty()
     }
 
-    /// What they take, in bytes.
+    /// Their bytes.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -40,7 +40,7 @@ impl BlockedProposals {
         Some(at + last.span())
     }
 
-    /// One more, with its first instance. `false` if enough wait.
+    /// Adds a proposal, with its first instance. `false` if enough wait.
     pub fn put(&mut self, at: Instance, proposal: Proposal, most_bytes: usize) -> bool {
         let bytes = self.bytes + bytes_of(&proposal);
         if self.items.len() >= super::MOST_KEPT || bytes > most_bytes {
@@ -63,13 +63,13 @@ impl BlockedProposals {
         Some(first)
     }
 
-    /// They are sent once more.
+    /// Forgets all: they are sent once more.
     pub fn clear(&mut self) {
         self.items.clear();
         self.bytes = 0;
     }
 
-    /// Instances of values that are not here, so many at most.
+    /// The instances of values that are not here, at most `most`.
     pub fn lacks(&self, most: usize, is_here: impl Fn(ValueId) -> bool) -> Vec<Instance> {
         let lacks = |(at, proposal): &(Instance, Proposal)| match proposal {
             Proposal::Named(id) => (!is_here(*id)).then_some(*at),

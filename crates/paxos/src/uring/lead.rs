@@ -14,31 +14,31 @@ use crate::{
 use rota_core::contract::{NodeId, Time};
 use rota_core::mutants::{self, Mutant};
 
-/// So many instances are skipped at once.
+/// The most instances that are skipped at once.
 const MOST_SKIPPED: u64 = 1 << 30;
 
-/// What is kept of one acceptor's promise, in bytes.
+/// The most bytes that are kept of one acceptor's promise.
 const MOST_PROMISE: usize = 1 << 30;
 
-/// What the coordinator of a round has beside the core's machine.
+/// The coordinator of a round: the core's machine, and the state beside it.
 #[derive(Debug)]
 pub struct RoundCoordinator {
     machine: Coordinator,
-    /// What counts when everything is decided that was proposed; `None` until that is known.
+    /// The table of counted values for the time when all proposals are decided; `None` until that is known.
     admits: Option<Proposers>,
-    /// Promises of which more parts have to come, and what their votes take, in bytes.
+    /// Promises of which more parts have to come, and the bytes of their votes.
     parts: BTreeMap<AcceptorId, (Promise, usize)>,
-    /// The most that each acceptor has told, if it holds everything before this instance.
+    /// By acceptor: the instance before which it holds everything, and the most that it has told with that.
     told: BTreeMap<AcceptorId, (Instance, u64)>,
-    /// A majority has voted for all before this instance,
+    /// The first instance without the votes of a majority.
     reached: Instance,
-    /// since then, or nothing was proposed that is not voted for.
+    /// The time at which that last grew, or at which no proposal waited for votes.
     moved: Time,
 }
 
 impl RoundCoordinator {
-    /// Of this configuration. `decided`: everything before is known to be decided; `complete`: the newest configuration known to be
-    /// complete.
+    /// The coordinator of this configuration. `decided`: the decided values of all instances before are known;
+    /// `complete`: the newest configuration known to be complete.
     pub fn new(config: Arc<Config>, decided: Instance, complete: Round, now: Time) -> Self {
         let mut machine = Coordinator::new(config, decided);
         machine.on_complete(complete);
@@ -52,7 +52,7 @@ impl RoundCoordinator {
         }
     }
 
-    /// How far a majority has voted. Whether the configuration is complete with that.
+    /// A majority has voted for everything before `reached`. Returns whether the configuration is complete with that.
     pub fn on_reached(&mut self, reached: Instance, now: Time) -> bool {
         let waits = reached < self.machine.next();
         if reached > self.reached || !waits {
@@ -64,34 +64,35 @@ impl RoundCoordinator {
         self.machine.is_complete(reached)
     }
 
-    /// Since when nothing is voted for that was proposed; `None` if nothing is to be.
+    /// The time since which a majority has voted for no further proposal; `None` if no proposal waits.
     pub fn waits_since(&self) -> Option<Time> {
         let begun = self.machine.start().is_some();
         (begun && self.reached < self.machine.next()).then_some(self.moved)
     }
 
-    /// Open proposals say what counts, until that is known.
+    /// Whether it is known which values count. Until then the open proposals are kept, as they say so.
     pub const fn knows_what_counts(&self) -> bool {
         self.admits.is_some()
     }
 
-    /// What counts when everything is decided that was proposed, if that is known.
+    /// The table of counted values for the time when all proposals are decided, if that is known.
     pub const fn table(&self) -> Option<&Proposers> {
         self.admits.as_ref()
     }
 
-    /// What the acceptors of a node have told in part is not gone on with: the link is another one.
+    /// Forgets the promises that a node has told in part: the link is another one.
     pub fn forget_parts(&mut self, node: NodeId) {
         self.parts.retain(|who, _| who.node != node);
     }
 
-    /// Phase 1A: for which round promises are asked, and from which instance on; `None` if they are not.
+    /// Phase 1A: the round for which promises are asked, and the first instance that they tell of; `None` if none are
+    /// asked.
     pub fn asks(&self) -> Option<(Round, Instance)> {
         let from = self.machine.from()?;
         Some((self.machine.round(), from))
     }
 
-    /// Whose promises may help the round to begin.
+    /// The nodes whose promises may help the round to begin.
     pub fn unpromised(&self, config: &Config) -> Vec<NodeId> {
         let prior = config.prior.iter().map(|set| &set.acceptors);
         let sets = prior.chain([&config.acceptors]);
@@ -107,7 +108,8 @@ impl RoundCoordinator {
         self.machine.start().is_some()
     }
 
-    /// Phase 1B: a promise, or a part of one. What follows, and how much of it was never told before.
+    /// Phase 1B: takes a promise, or a part of one. Returns what follows, and the amount of it that was never told
+    /// before.
     pub fn on_promise(&mut self, part: Promise, more: bool) -> (Progress, u64) {
         let who = part.acceptor;
         if part.round != self.machine.round() || !self.machine.lacks(who) {
@@ -124,8 +126,8 @@ impl RoundCoordinator {
         (self.machine.on_promise(whole), news)
     }
 
-    /// How much more this acceptor has told than ever before: what it tells again, over a link that comes and goes, brings the round
-    /// no nearer.
+    /// The amount that this acceptor has told beyond its most before: votes that it tells again, over a link that comes
+    /// and goes, bring the round no nearer.
     fn news(&mut self, whole: &Promise) -> u64 {
         let told = 1 + whole.votes.len() as u64;
         let most = self.told.entry(whole.acceptor).or_default();
@@ -137,7 +139,8 @@ impl RoundCoordinator {
         told.saturating_sub(before)
     }
 
-    /// This is the newest configuration known to be complete: fewer may have to be asked. What follows.
+    /// This is the newest configuration known to be complete: fewer acceptors may have to be asked. Returns what
+    /// follows.
     pub fn on_complete(&mut self, complete: Round) -> Progress {
         match self.has_begun() {
             true => Progress::Waiting,
@@ -151,13 +154,14 @@ impl RoundCoordinator {
         self.machine.ask_again();
     }
 
-    /// Phase 1 has ended: where the round starts, and what was forgotten before that.
+    /// Phase 1 has ended: the first instance of the round, and the one before which values are forgotten.
     pub fn begin(&mut self) -> Option<(Instance, Instance)> {
         self.parts.clear();
         Some((self.machine.start()?, self.machine.kept()))
     }
 
-    /// The first proposals of the round: what may have been decided in earlier ones, and who is a member from here on.
+    /// The first proposals of the round: the values that may have been decided in earlier ones, and the members from
+    /// here on.
     pub fn open(&mut self, config: &Config) -> Vec<Vote> {
         let members = Value::Members(config.number, config.ring.clone().into());
         if !mutants::on(Mutant::U21) {
@@ -166,8 +170,8 @@ impl RoundCoordinator {
         self.machine.open().iter().cloned().collect()
     }
 
-    /// When everything before the round is learnt, it is known what counts behind its open proposals. `learnt`: what follows from
-    /// everything that is.
+    /// When everything before the round is learnt, it is known which values count behind its open proposals. `learnt`:
+    /// the snapshot of everything learnt.
     pub fn admit(&mut self, learnt: &Snapshot) {
         let next = learnt.next;
         let begun = self.machine.start().is_some_and(|start| next >= start);
@@ -190,12 +194,13 @@ impl RoundCoordinator {
         self.admits = Some(table);
     }
 
-    /// The first instance that nothing was proposed for; `None` while nothing may be.
+    /// The first instance without a proposal; `None` while nothing may be proposed.
     pub fn proposed(&self) -> Option<Instance> {
         self.knows_what_counts().then(|| self.machine.next())
     }
 
-    /// Proposes a value if it is the next of its proposer. Otherwise whether it comes too early: it is forgotten.
+    /// Proposes a value if it is the next of its proposer. Otherwise forgets it, and returns whether it comes too
+    /// early.
     pub fn propose(&mut self, id: ValueId, frame: Option<Bytes>) -> Result<Option<Vote>, bool> {
         let Some(table) = self.admits.as_mut() else {
             return Ok(None);
@@ -209,7 +214,7 @@ impl RoundCoordinator {
         Err(table.last(id.process).is_some_and(|last| id.counter > last))
     }
 
-    /// Proposes that all instances before one carry nothing that nothing was proposed for, and at most so many at once.
+    /// Proposes a skip of all instances before `next` that have no proposal, at most `MOST_SKIPPED` at once.
     pub fn skip_to(&mut self, next: Instance) -> Option<Vote> {
         let count = match mutants::on(Mutant::U93) {
             true => next,
@@ -219,7 +224,7 @@ impl RoundCoordinator {
         self.machine.propose(skip).cloned()
     }
 
-    /// What has come of a promise with this part, and how many bytes that takes; `None` if too many.
+    /// The promise as far as it has come with this part, and its bytes; `None` if they are too many.
     fn assemble(&mut self, part: Promise) -> Option<(Promise, usize)> {
         let bytes: usize = part.votes.iter().map(vote_bytes).sum();
         let (whole, bytes) = match self.parts.remove(&part.acceptor) {

@@ -1,4 +1,5 @@
-//! The learner of a process and its application: what is decided, in order, which of it counts, and up to where it was delivered.
+//! The learner of a process and its application: the decided values in order, those that count, and those that were
+//! delivered.
 
 use super::backlog::Backlog;
 use super::context::Context;
@@ -11,14 +12,14 @@ use crate::{Instance, Learner, Proposers, Value, ValueId, Vote};
 use rota_core::contract::Delivery;
 use rota_core::mutants::{self, Mutant};
 
-/// What a decided value is to the ring.
+/// The kind of a decided value.
 #[derive(Clone, Copy, Debug)]
 pub enum Counted {
-    /// It counts: whose it is, and its size in bytes.
+    /// It counts: its name, and its size in bytes.
     Value(ValueId, usize),
-    /// It has counted before, or another one has to count first.
+    /// It has counted before, or another value has to count first.
     Never,
-    /// It is none of a proposer.
+    /// It is no value of a proposer.
     Other,
 }
 
@@ -26,14 +27,14 @@ pub enum Counted {
 #[derive(Debug)]
 pub struct Learning {
     pub learner: Learner,
-    /// What follows from everything that was learnt.
+    /// The snapshot of everything that was learnt.
     learnt: Snapshot,
-    /// The same of everything that was delivered.
+    /// The snapshot of everything that was delivered.
     pub(super) delivered: Snapshot,
     pub(super) bases: Snapshots,
     pub hand_out: DeliveryQueue,
     backlog: Backlog,
-    /// Everything before this was delivered or carries nothing, as whoever takes deliveries was told.
+    /// The application was told that everything before this instance was delivered or carries nothing.
     passed: Instance,
 }
 
@@ -56,7 +57,7 @@ impl Learning {
         self.learner.next()
     }
 
-    /// What follows from everything that was learnt.
+    /// The snapshot of everything that was learnt.
     pub const fn learnt(&self) -> &Snapshot {
         &self.learnt
     }
@@ -81,13 +82,13 @@ impl Learning {
         }
     }
 
-    /// What is decided next. Who keeps nothing learns only what the application has room for.
+    /// The next decided value. A process that keeps nothing learns only while the application has room.
     pub fn next_decided(&mut self, remembers: bool) -> Option<Vote> {
         let may_learn = remembers || self.hand_out.has_room();
         if may_learn { self.learner.take() } else { None }
     }
 
-    /// What follows from what was decided next.
+    /// Counts the next decided value.
     pub fn count(&mut self, vote: &Vote) -> Counted {
         let counts = self.learnt.advance(vote);
         let bytes = match &vote.value {
@@ -103,12 +104,13 @@ impl Learning {
         }
     }
 
-    /// Bytes of what was learnt and is needed by partitions that have accounts.
+    /// The bytes of learnt values that partitions with accounts need.
     pub fn needed_bytes(&self) -> u64 {
         self.backlog.from(self.learnt.accounts.needed())
     }
 
-    /// What is before this may be forgotten: what only pins need is kept as far as there is room, the newest first.
+    /// The first instance that may not be forgotten: instances that only pins need are kept as far as there is room,
+    /// the newest first.
     pub fn needed(&self, hold_bytes: u64) -> Option<Instance> {
         let accounts = &self.learnt.accounts;
         let bound = accounts.bound();
@@ -119,12 +121,12 @@ impl Learning {
         bound.map(|bound| accounts.needed().unwrap_or(last).min(last).max(bound))
     }
 
-    /// As far as the application has room, it gets what was learnt, as the acceptor keeps it.
+    /// Hands learnt values, which the acceptor keeps, to the application, as far as that has room.
     pub fn hand_out_more(&mut self, cx: &Context, voter: &Voter, own: &mut InFlight) {
         let next = self.next();
         while self.delivered.next < next && self.hand_out.has_room() {
             if self.delivered.next < voter.kept() {
-                // It was so slow that this is forgotten.
+                // The application was so slow that its next value is forgotten.
                 let base = match mutants::on(Mutant::U57) {
                     true => &self.learnt,
                     false => voter.trimmed(),
@@ -141,7 +143,7 @@ impl Learning {
         }
     }
 
-    /// The application gets what was learnt last, and is kept nowhere.
+    /// Hands the value that was learnt last, and is kept nowhere, to the application.
     pub fn hand_out_at_once(&mut self, cx: &Context, vote: &Vote, own: &mut InFlight) {
         while let Some(part) = self.next_part(vote, Instance::MAX) {
             self.hand_out_one(cx, &part, own);
@@ -170,7 +172,7 @@ impl Learning {
         self.on_delivered();
     }
 
-    /// What comes next for the application is forgotten: it goes on at another place.
+    /// The next values for the application are forgotten: it goes on at a snapshot.
     fn miss(&mut self, cx: &Context, base: Snapshot, own: &mut InFlight) {
         let from = self.delivered.next;
         if let Some(counted) = base.counted(cx.me) {
@@ -182,7 +184,8 @@ impl Learning {
         self.on_delivered();
     }
 
-    /// Others have forgotten everything before this base, and it is not learnt here. Own messages before it are known to be delivered.
+    /// Others have forgotten everything before this snapshot, which is not learnt here. Own messages before it are
+    /// known to be delivered.
     pub fn begin_at(&mut self, cx: &Context, base: &Snapshot, own: &mut InFlight) {
         self.learner.skip_to(base.next);
         self.learnt = base.clone();
@@ -210,7 +213,7 @@ impl Learning {
         delivery.or_else(|| self.pass(cx))
     }
 
-    /// Up to where everything was delivered, if that was not said.
+    /// Tells up to which instance everything was delivered, if that was not told.
     fn pass(&mut self, cx: &Context) -> Option<Delivery> {
         let next = self.delivered.next;
         let is_news = cx.settings.feeds_merge && next > self.passed;
@@ -220,7 +223,8 @@ impl Learning {
         })
     }
 
-    /// The application begins behind its state. `is_kept`: the acceptor has what is before, and it is learnt from there.
+    /// The application begins behind its state. `is_kept`: the acceptor has the values before, and they are learnt from
+    /// it.
     pub(super) fn begin_behind(&mut self, base: Snapshot, is_kept: bool) {
         if !is_kept {
             self.learner.skip_to(base.next);

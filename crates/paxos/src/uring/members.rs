@@ -1,4 +1,4 @@
-//! Members and configurations: what others say of themselves, and what follows from that.
+//! Members and configurations: the messages of others about themselves, and the steps that follow.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ use rota_core::contract::{NodeId, Output, Process};
 use rota_core::mutants::{self, Mutant};
 
 impl URing {
-    /// What this process says of itself.
+    /// The message of this process about itself.
     pub(super) fn here(&self) -> Hello {
         let ring = self.stream.as_ref();
         self.membership.here(&self.cx, &self.voter, ring)
@@ -30,14 +30,14 @@ impl URing {
         }
     }
 
-    /// Somebody says that this is the newest configuration.
+    /// Another process says that this is the newest configuration.
     pub(super) fn on_known(&mut self, config: &Arc<Config>) {
         if self.membership.believes(&around!(self), config) {
             self.know(config);
         }
     }
 
-    /// The newest configuration: everything before is over.
+    /// Takes a newer configuration as the newest one: everything before is over.
     pub(super) fn know(&mut self, config: &Arc<Config>) {
         if config.number <= self.number() {
             return;
@@ -74,7 +74,7 @@ impl URing {
         }
     }
 
-    /// The ring of a new configuration, and what its coordinator does first.
+    /// Begins a new configuration: its ring, and the first steps of its coordinator.
     fn begin_configuration(&mut self, config: &Arc<Config>, is_first: bool) {
         if !mutants::on(Mutant::U05) {
             self.own.again();
@@ -87,12 +87,12 @@ impl URing {
         election.on_begun(is_first || begun);
         self.begin_to_lead(config);
         if self.leading.is_some() && self.membership.is_wanted(&around!(self)) {
-            // Who has said so said it of the configuration before.
+            // Processes that want to join have said so in the configuration before.
             self.membership.election.admit_soon(&self.cx);
         }
     }
 
-    /// Others get to know it.
+    /// Tells others the configuration.
     fn pass_on(&mut self, config: &Arc<Config>) {
         let number = |peer: &Peer| peer.here.map_or(0, |here| here.number);
         let tells =
@@ -120,13 +120,13 @@ impl URing {
         }
     }
 
-    /// Somebody belongs to another foundation.
+    /// Another process belongs to another foundation.
     pub(super) fn on_foreign(&mut self, process: Process) {
         self.counters.uring_messages_foreign += 1;
         if let Some(peer) = self.links.process(process) {
             peer.here = None;
         }
-        // It learns that it is not alone.
+        // That process learns that it is not alone.
         if self.membership.on_foreign(process)
             && let Some(config) = self.membership.config().cloned()
         {
@@ -134,7 +134,7 @@ impl URing {
         }
     }
 
-    /// Somebody says who it is.
+    /// A process says who it is.
     pub(super) fn on_hello(&mut self, process: Process, here: Hello) {
         let before = self.links.process(process);
         let before = before.and_then(|peer| peer.here.replace(here));
@@ -144,7 +144,7 @@ impl URing {
         let theirs = self.links.process(process).map_or(0, |peer| peer.theirs);
         let has_config = self.membership.config().is_some();
         if has_config && (theirs > 0 || process == self.cx.me) {
-            // Who belongs to no foundation yet is told of more than one.
+            // The message of a process without a foundation does not count: it may be told of more than one.
             self.on_complete(here.complete);
         }
         let is_old = here.number < self.number() && Membership::tells(&self.voter, here.number);
@@ -155,7 +155,7 @@ impl URing {
         self.membership.plan_to_admit(&around!(self));
     }
 
-    /// An acceptor, which may be this one, votes again: what it had promised while its log was away it has not said.
+    /// An acceptor, which may be this one, votes again: it has not sent its promises while its log was away.
     pub(super) fn on_voting(&mut self, node: NodeId) {
         self.say_prepare(Some(node));
         self.say_campaign(Some(node));
@@ -201,7 +201,7 @@ impl URing {
         }
     }
 
-    /// What the candidate has to say: to one of the voters, or to all and the service.
+    /// Sends the question of the candidate: to one of the voters, or to all of them, or to the service.
     pub(super) fn say_campaign(&mut self, to: Option<NodeId>) {
         match self.membership.asking(to) {
             Some(Asking::Voters(voters, word)) => {

@@ -1,7 +1,8 @@
-//! Who is in the ring: the newest configuration, which one follows, and what a process knows of those around it.
+//! Membership of the ring: the newest configuration, the choice of the next one, and the knowledge of a process about
+//! the others.
 //!
-//! Nothing here decides what follows: the register of the acceptors does, or a coordination service, and of all who stand for
-//! a number one gets its way. A mistake costs time and no more.
+//! Nothing here decides which configuration follows: the register of the acceptors does, or a coordination service, and
+//! of all candidates for a number one gets its way. A mistake costs time and no more.
 
 mod campaign;
 mod due;
@@ -29,13 +30,13 @@ pub use due::Due;
 pub use election::{Campaign, Election};
 pub use founding::Founding;
 
-/// The wait to be taken in doubles up to so many times that of the first: who is left out again and again costs the others a
-/// twentieth of the time at most.
+/// The wait to be taken in doubles up to this many times the first: a process that is left out again and again costs
+/// the others a twentieth of the time at most.
 const MOST_WAITS: u64 = 96;
-/// Nobody waits longer than so many times that of the first before it stands itself, or asks once more.
+/// A process waits at most this many times the first wait before it stands itself, or asks once more.
 const MOST_PUT_OFF: u64 = 16;
 
-/// What else a process is, for those who have to decide who is to be in the ring.
+/// The other parts of a process, for the decision on who is to be in the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Around<'a> {
     pub cx: &'a Context,
@@ -44,7 +45,7 @@ pub struct Around<'a> {
     pub learning: &'a Learning,
     /// The ring of the newest configuration, if this process is in it.
     pub ring: Option<&'a Stream>,
-    /// What it has as its coordinator.
+    /// The coordinator's part, if this process coordinates.
     pub leading: Option<&'a RoundCoordinator>,
 }
 
@@ -74,7 +75,7 @@ pub struct Membership {
     pub election: Election,
     /// The first configuration is being written.
     founding: bool,
-    /// Who has turned out to belong to another foundation.
+    /// Processes that have turned out to belong to another foundation.
     foreign: BTreeSet<Process>,
     /// The application has a state of this foundation; 0 if it has none.
     resumed: u64,
@@ -97,7 +98,7 @@ impl Membership {
         self.random.below(u64::MAX - 1) + 1
     }
 
-    /// What was found in the log when the process started.
+    /// Takes the state that was found in the log when the process started.
     pub fn found(
         &mut self,
         complete: Round,
@@ -129,12 +130,12 @@ impl Membership {
         self.complete
     }
 
-    /// What the register has to remember of the next configuration.
+    /// The state of the register for the next configuration.
     pub fn slot(&self) -> Option<&Slot> {
         self.register.slot(self.number() + 1)
     }
 
-    /// A configuration is known to be complete. Whether that is news.
+    /// A configuration is known to be complete. Returns whether that is news.
     pub const fn on_complete(&mut self, number: Round) -> bool {
         let is_news = number > self.complete;
         if is_news {
@@ -148,13 +149,13 @@ impl Membership {
         self.founding = false;
     }
 
-    /// Which foundation this process belongs to; 0 if none yet.
+    /// The foundation of this process; 0 if it has none yet.
     pub fn founded(&self) -> u64 {
         let known = self.config.as_ref().map(|config| config.founded);
         known.unwrap_or(self.resumed())
     }
 
-    /// Of which foundation the application has a state; 0 if it began without one.
+    /// The foundation of the application's state; 0 if it began without one.
     pub fn resumed(&self) -> u64 {
         match mutants::on(Mutant::U97) {
             true => 0,
@@ -162,32 +163,32 @@ impl Membership {
         }
     }
 
-    /// Whether somebody belongs to another foundation than this process: its numbers say nothing here.
+    /// Whether a foundation is another one than that of this process: its numbers say nothing here.
     pub fn is_foreign(&self, founded: u64) -> bool {
         let own = self.founded();
         founded > 0 && own > 0 && founded != own && !mutants::on(Mutant::U42)
     }
 
-    /// Somebody has turned out to. Whether that is news.
+    /// A process has turned out to belong to another foundation. Returns whether that is news.
     pub fn on_foreign(&mut self, process: Process) -> bool {
         self.foreign.insert(process)
     }
 
-    /// The link to it is gone.
+    /// The link to a process is gone.
     pub fn forget_foreign(&mut self, process: Process) {
         self.foreign.remove(&process);
     }
 
-    /// Whether anybody has.
+    /// Whether any process has turned out to belong to another foundation.
     pub fn has_foreign(&self) -> bool {
         !self.foreign.is_empty()
     }
 
-    /// The ring was founded anew after the application's state: that says nothing about this one.
+    /// Whether the ring was founded anew after the application's state, which then says nothing about this ring.
     pub fn is_refounded(&self, cx: &Context) -> bool {
         let is_other = match &self.config {
             Some(config) => config.founded != self.resumed(),
-            // One that is left of before says nothing.
+            // A single acceptor that is left from before says nothing.
             None => 2 * self.foreign_acceptors(cx) > cx.settings.acceptors.len(),
         };
         self.resumed() > 0 && is_other
@@ -199,15 +200,15 @@ impl Membership {
         acceptors.filter(is_foreign).count()
     }
 
-    /// Whether a configuration is of the foundation to which this process belongs. If not all acceptors have lost their
-    /// stores, and others have begun anew: this process belongs to what was before.
+    /// Whether a configuration is of the foundation to which this process belongs. If it is not, all acceptors have
+    /// lost their stores and others have begun anew: this process belongs to the cluster before.
     pub fn belongs(&self, config: &Config) -> bool {
         let founded = self.founded();
         founded == 0 || founded == config.founded || mutants::on(Mutant::U43)
     }
 
-    /// A newer configuration is the newest one: everything before is over. Whether the one before has lasted.
-    /// `decided`: something was decided in that.
+    /// Takes a newer configuration as the newest one: everything before is over. Returns whether the one before has
+    /// lasted. `decided`: something was decided in that.
     pub fn install(&mut self, cx: &Context, config: &Arc<Config>, decided: bool) -> bool {
         let before = self.config.replace(config.clone());
         self.register.forget(config.number);
@@ -221,9 +222,9 @@ impl Membership {
         stays
     }
 
-    /// Whether this process tells configurations to who knows this one. Who belongs to no foundation yet is told only by acceptors:
-    /// all of them may have lost their stores and be about to found another one, which they could not with what somebody
-    /// remembers who holds nothing.
+    /// Whether this process tells configurations to a process that knows the one with this number. Only acceptors tell
+    /// a process without a foundation: all of them may have lost their stores and be about to found another cluster,
+    /// and the memory of a process that holds nothing must not hinder that.
     pub const fn tells(voter: &Voter, number: Round) -> bool {
         number > 0 || voter.is_acceptor()
     }
@@ -246,7 +247,7 @@ impl Membership {
         })
     }
 
-    /// Somebody has said who it is: whether the coordinator is to take somebody in soon.
+    /// A process has said who it is: the coordinator takes processes in soon, if any are wanted.
     pub fn plan_to_admit(&mut self, around: &Around<'_>) {
         let leads = around.ring.is_some_and(Stream::leads);
         if leads && self.election.admit.is_none() && self.is_wanted(around) {
@@ -255,16 +256,16 @@ impl Membership {
         }
     }
 
-    /// Somebody has said that it leaves.
+    /// A process has said that it leaves.
     pub fn on_leaving(&mut self, process: Process) {
-        // Of each node one life.
+        // One life of each node is kept.
         self.election.gone.retain(|who| who.node != process.node);
         self.election.gone.insert(process);
     }
 
-    /// What this process says of itself.
+    /// The message of this process about itself.
     pub fn here(&self, cx: &Context, voter: &Voter, ring: Option<&Stream>) -> Hello {
-        // Who is to vote has a name first: it would be taken in without a vote.
+        // An acceptor needs a name first: it would be taken in without a vote.
         let is_out = ring.is_none() && !voter.waits_for_name();
         Hello {
             number: self.number(),
@@ -292,7 +293,7 @@ impl Membership {
         nodes.filter(is_there).collect()
     }
 
-    /// Whether an acceptor of the configuration is one, as far as is known: its log may have failed.
+    /// Whether an acceptor of the configuration votes, as far as is known: its log may have failed.
     pub fn is_voting(links: &Peers, voter: &Voter, who: AcceptorId) -> bool {
         if who.node == voter.id().node {
             return voter.votes() && voter.id() == who;
@@ -302,7 +303,7 @@ impl Membership {
     }
 }
 
-/// What the register remembers of a configuration.
+/// The state of the register for a configuration.
 type Slot = crate::Slot<Arc<Config>>;
 
 /// Processes in the order of the ring.

@@ -1,5 +1,6 @@
-//! What a merge of several rings needs of this one: that everything before an instance is known, with messages or without. Whoever needs it says so
-//! to the coordinator, in a word that may be lost and is said again, and the coordinator of the next configuration hears it as well.
+//! The needs of a merge of several rings: that everything before an instance of this ring is known, with messages or
+//! without. A process with a need tells the coordinator, in a message that may be lost and is sent again, so that the
+//! coordinator of the next configuration hears it as well.
 
 use super::codec::MOST_NUMBER;
 use super::context::Context;
@@ -7,14 +8,15 @@ use crate::Instance;
 use rota_core::contract::Time;
 use rota_core::mutants::{self, Mutant};
 
-/// What is needed of this ring.
+/// The needs of this ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// Everything before this one is waited for here.
+    /// Everything before this instance is waited for here.
     own: Instance,
-    /// When the coordinator is told so next.
+    /// The time at which the coordinator is told so next.
     at: Time,
-    /// Everything before this one is waited for elsewhere, as this process was told since it was asked last; 1: nothing.
+    /// Everything before this instance is waited for elsewhere, as this process was told since the last call of
+    /// `take`; 1: nothing.
     heard: Instance,
 }
 
@@ -29,7 +31,7 @@ impl Default for Needs {
 }
 
 impl Needs {
-    /// Something here waits until everything before an instance is known. Whether that is news.
+    /// A merge here waits until everything before an instance is known. Returns whether that is news.
     pub fn need(&mut self, now: Time, next: Instance) -> bool {
         let is_news = next > self.own && next <= MOST_NUMBER;
         if is_news {
@@ -38,20 +40,21 @@ impl Needs {
         is_news
     }
 
-    /// Everything before this instance is waited for: here, until it is known (`next`: what is not), or elsewhere, as this process
-    /// was told since it was asked last. Whoever still waits says so again, so one that cannot be granted hides no other.
+    /// The instance before which everything is waited for: here, until it is known (`next`: the first that is not), or
+    /// elsewhere, as this process was told since the last call. A process that still waits says so again, so a need
+    /// that cannot be granted hides no other.
     pub fn take(&mut self, next: Instance) -> Option<Instance> {
         let heard = core::mem::replace(&mut self.heard, 1);
         let own = (self.own > next).then_some(self.own);
         own.max((heard > 1).then_some(heard))
     }
 
-    /// Somebody waits for that.
+    /// Another process waits for everything before this instance.
     pub fn on_need(&mut self, next: Instance) {
         self.heard = self.heard.max(next);
     }
 
-    /// What the coordinator is to be told, if it is time.
+    /// The need that the coordinator is to be told, if it is time.
     pub fn next_word(&mut self, cx: &Context, next: Instance, leads: bool) -> Option<Instance> {
         self.next_time(next, leads).filter(|at| *at <= cx.now)?;
         self.at = match mutants::on(Mutant::U94) {
@@ -61,7 +64,7 @@ impl Needs {
         Some(self.own)
     }
 
-    /// When that is.
+    /// The time at which that is.
     pub fn next_time(&self, next: Instance, leads: bool) -> Option<Time> {
         let waits = self.own > next && !leads;
         waits.then_some(self.at)

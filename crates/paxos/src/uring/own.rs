@@ -1,4 +1,4 @@
-//! What this process has to send: its messages as values, until it learns that they count.
+//! The own messages of this process as values, from their submission until the process learns that they count.
 
 use alloc::collections::VecDeque;
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use rota_core::contract::{Process, Service, SubmitError};
 use rota_core::invariants::FEW;
 use rota_core::pack::Outbox;
 
-/// So many commands about who needs what wait here, at most.
+/// The most commands on the accounts that wait here.
 const MOST_ACCOUNTS: usize = 64;
 
 /// See the module's page.
@@ -17,12 +17,12 @@ const MOST_ACCOUNTS: usize = 64;
 pub struct InFlight {
     outbox: Outbox,
     values: Proposer,
-    /// Values that were not handed out here: their counters, and up to which counter messages are delivered when they
-    /// are.
+    /// Values that were not handed out here: the counter of each, and the counter up to which messages are delivered
+    /// when it is.
     untold: VecDeque<(u64, u64)>,
     /// Messages up to this counter were handed out here, or are known to be missed.
     told: u64,
-    /// Commands about who needs what, as values.
+    /// Commands on the accounts, as values.
     accounts: VecDeque<Bytes>,
     /// The last value ends within a message.
     is_cut: bool,
@@ -46,12 +46,12 @@ impl InFlight {
         self.values = Proposer::new(me);
     }
 
-    /// Takes a message and says its counter.
+    /// Takes a message and returns its counter.
     pub fn submit(&mut self, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {
         self.outbox.push(service, payload)
     }
 
-    /// Takes a command about who needs what. Whether there was room.
+    /// Takes a command on the accounts. Returns whether there was room.
     pub fn submit_account(&mut self, command: &Command, time: u64) -> bool {
         let has_room = self.accounts.len() < MOST_ACCOUNTS;
         if has_room {
@@ -81,7 +81,7 @@ impl InFlight {
         if count > 0 && bytes + frame_bytes > window {
             return None;
         }
-        // Not between the parts of a message, whose values follow each other.
+        // Commands do not leave between the parts of a message, whose values follow each other.
         if !self.is_cut
             && let Some(value) = self.accounts.pop_front()
         {
@@ -93,7 +93,8 @@ impl InFlight {
         let (frame, value) = self.outbox.take_led()?;
         self.is_cut = frame.end().fragment > 0;
         let done = frame.end().counter - 1;
-        // Kept as it is, a small one would keep all the memory that was there for a large one. A third more is worth a copy.
+        // A small value that is not copied would keep all the memory that was there for a large one. A third more is
+        // worth a copy.
         let is_small = 4 * value.len() < 3 * frame_bytes;
         let value = if is_small {
             Bytes::copy_from_slice(&value)
@@ -105,7 +106,7 @@ impl InFlight {
         self.values.propose()
     }
 
-    /// What was on its way may be lost: it is sent again.
+    /// Sends again all values that may have been lost on their way.
     pub const fn again(&mut self) {
         self.values.propose_again();
     }

@@ -1,29 +1,30 @@
-//! How quick a disk is: how much may be under way, and when it hangs.
+//! The pace of a disk: the bytes that may be under way, and the time at which it hangs.
 
 use rota_core::contract::Time;
 use rota_core::mutants::{self, Mutant};
 
-/// Of what may be under way at a disk that is quick, this part may be at one of which nothing is known.
+/// One part in this many of the bytes for a quick disk may be under way at a disk of which nothing is known.
 const LEAST_PART: usize = 16;
 
-/// Not less than this part, also where it has failed again and again: a disk that takes long for anything takes that in its time.
+/// Not less than one part in this many, also at a disk that has failed again and again: a disk that takes long for
+/// anything takes that in its time.
 const FLOOR_PART: usize = 256;
 
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Pace {
-    /// No more is under way than this and one record, in bytes: what the disk takes in a part of the time that it may take.
+    /// The most bytes under way, beside one record: as many as the disk takes in a part of the time that it may take.
     most: usize,
-    /// At a disk that is quick.
+    /// The most bytes under way at a quick disk.
     full: usize,
-    /// Since when the disk has answered nothing, where it has something to answer.
+    /// The time since which the disk has answered nothing, if it has something to answer.
     since: Option<Time>,
-    /// It had to answer by then, and has had a little longer since.
+    /// The time at which its answer was found to be late; it has a little longer since.
     late: Option<Time>,
 }
 
 impl Pace {
-    /// Of one that may turn out to be quick: then so many bytes may be under way.
+    /// The pace of a disk that may turn out to be quick: then `full` bytes may be under way.
     pub fn new(full: usize) -> Self {
         let most = match mutants::on(Mutant::U74) {
             true => full,
@@ -36,20 +37,20 @@ impl Pace {
         }
     }
 
-    /// So much may be under way now, in bytes.
+    /// The most bytes that may be under way now.
     pub const fn most(&self) -> usize {
         self.most
     }
 
-    /// It has something to answer.
+    /// The disk has something to answer.
     pub fn on_request(&mut self, now: Time) {
         self.since.get_or_insert(now);
     }
 
-    /// It has answered so many bytes, so long after the first of them were asked for, and has more to answer unless that was all.
-    /// Twice as much may be under way where that would take half of its time at most. A quick answer to little says nothing of
-    /// that; nor does how soon an answer comes behind another one, as it may have been on its way as long. Not less where it
-    /// took long: it may be one that takes as long for anything.
+    /// The disk has answered `bytes`, `took` nanoseconds after the first of them were asked for, and has more to answer
+    /// unless `is_all`. Twice as much may be under way if that would take half of its time at most. A quick answer to
+    /// little says nothing of that; nor does the time between two answers, as the later one may have been on its way as
+    /// long. The bound does not shrink when an answer took long: the disk may take as long for anything.
     pub fn on_answer(
         &mut self,
         now: Time,
@@ -72,7 +73,7 @@ impl Pace {
         }
     }
 
-    /// It has failed, or hung: perhaps with more than it takes in its time.
+    /// The disk has failed, or hung: perhaps with more than it takes in its time.
     pub fn on_failed(&mut self) {
         let floor = match (mutants::on(Mutant::U74), mutants::on(Mutant::U98)) {
             (true, _) => self.full,
@@ -86,14 +87,14 @@ impl Pace {
         };
     }
 
-    /// When a disk that may take so long has hung. Where the process itself did not run, its answers are at the door by
-    /// then: it gets `grace` more, from when that is noticed.
+    /// The time at which a disk that may take `patience` has hung. If the process itself did not run, the answers of
+    /// the disk have come by then: it gets `grace` more, from the time at which that is noticed.
     pub fn hangs_at(&self, patience: u64, grace: u64) -> Option<Time> {
         let late = self.late.map(|at| at.after(grace));
         late.or_else(|| self.since.map(|at| at.after(patience)))
     }
 
-    /// The time that [`Self::hangs_at`] named has come. Whether that was the last.
+    /// The time that [`Self::hangs_at`] named has come. Returns whether that was the last.
     pub fn is_late(&mut self, now: Time) -> bool {
         self.late.replace(now).is_some()
     }

@@ -51,18 +51,18 @@ pub struct Dropped;
 /// A value of which something has come.
 #[derive(Debug)]
 struct Partial {
-    /// As far as anything has come.
+    /// The bytes, as far as any have come.
     bytes: Vec<u8>,
     total: usize,
     /// The size of its parts but the last.
     size: usize,
     count: usize,
-    /// Which parts have come, bit by bit.
+    /// The parts that have come, bit by bit.
     have: Vec<u64>,
     lacks: usize,
 }
 
-/// What has come of the values of one process, by their counters.
+/// The values of one process of which parts have come, by their counters.
 #[derive(Debug, Default)]
 pub struct Arriving {
     values: BTreeMap<u64, Partial>,
@@ -84,7 +84,7 @@ impl Partial {
         }
     }
 
-    /// Whether all that has come says the same of the value.
+    /// Whether a part says the same of the value as those that have come.
     fn suits(&self, part: &Part<'_>) -> bool {
         part.head.total as usize == self.total
             && usize::from(part.head.count) == self.count
@@ -102,7 +102,7 @@ impl Partial {
         self.lacks = self.lacks.saturating_sub(1);
         let end = part.offset + part.bytes.len();
         if self.bytes.len() == part.offset {
-            // They come in order, usually.
+            // Parts come in order, usually.
             self.bytes.extend_from_slice(part.bytes);
             return;
         }
@@ -114,7 +114,7 @@ impl Partial {
 }
 
 impl Arriving {
-    /// What it takes, in bytes.
+    /// The bytes that the values take.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -124,7 +124,8 @@ impl Arriving {
         self.top
     }
 
-    /// A part of a value: the whole of it, if that was the last one. What would take more than `room` is not kept.
+    /// Takes a part of a value. Returns the whole value, if that was the last part. A value that would take more than
+    /// `room` is not kept.
     pub fn on_part(&mut self, part: &Part<'_>, room: usize) -> Result<Option<Bytes>, Dropped> {
         let (counter, total) = (part.head.counter, part.head.total as usize);
         if total > MAX_FRAME_BYTES {

@@ -1,4 +1,4 @@
-//! The links of this process: which are up, what they take, and what waits for them.
+//! The links of this process that are up, their room, and the messages that wait for them.
 
 mod told;
 
@@ -12,16 +12,18 @@ use crate::{AcceptorId, Instance, Promise};
 use rota_core::contract::{Channel, NodeId, Output, Pieces, Process, Session};
 use rota_core::mutants::{self, Mutant};
 
-/// Words that may wait for one link; more than that nobody needs to hear.
+/// The most messages that may wait for one link; nobody needs to hear more than that.
 const WORDS: usize = 64;
-/// Answers, bases and promises leave while no more than this part of a link's queue is under way: what else there is to say, and
-/// that this process lives, is not to wait behind megabytes of them on a slow link. Drivers tell of half as much room.
+/// Answers, snapshots and promises leave while no more than one part in this many of a link's queue is under way: other
+/// messages, and the sign that this process lives, are not to wait behind megabytes of them on a slow link. Drivers
+/// tell of half as much room.
 const CLEAR: usize = 8;
 /// A promise with no more than this left to tell, in bytes, leaves as soon as there is room: a round may wait for it.
 const SMALL: usize = 4 << 10;
-/// So many questions of one process wait for their answers, as it asks no more at once. What it asked before it has given up.
+/// The most questions of one process that wait for their answers, as it asks no more at once. It has given up earlier
+/// ones.
 const ASKED: usize = 16;
-/// What leaves out of turn has room for votes, in bytes, and not for values.
+/// The room of a batch that leaves out of turn, in bytes: enough for votes, and not for values.
 const OUT_OF_TURN: usize = 1024;
 
 /// A link that is up.
@@ -30,42 +32,43 @@ pub struct Peer {
     /// The process at its other end.
     pub process: Process,
     pub session: Session,
-    /// Which foundation this process belongs to.
+    /// The foundation of this process.
     founded: u64,
-    /// Which one the process at its other end does, by its last word.
+    /// The foundation of the process at its other end, by its last message.
     pub theirs: u64,
-    /// What it still takes, in bytes,
+    /// The bytes that the link still takes.
     room: usize,
-    /// and takes when nothing is under way, as far as was seen.
+    /// The bytes that it takes when nothing is under way, as far as was seen.
     most_room: usize,
     words: VecDeque<Bytes>,
-    /// Words that there was no place for.
+    /// The number of messages that there was no place for.
     dropped: u64,
-    /// What it has asked for, in order. Answers are made when they leave: what was asked long ago may be given up, or forgotten.
+    /// The instances that it has asked for, in order. Answers are made when they leave: an old question may be given
+    /// up, or its instances forgotten.
     asked: VecDeque<Range<Instance>>,
-    /// How much of a base was told, and what is left.
+    /// The bytes of a snapshot that were told, and the rest.
     base: Option<(u64, Bytes)>,
-    /// Promises whose votes were not all sent, and how many were.
+    /// A promise whose votes were not all sent, and the number that were.
     promise: Option<(Promise, usize)>,
-    /// A part of these is next, before more that goes along the ring.
+    /// A part of an answer, a snapshot or a promise is next, before further batches of the ring.
     part_is_next: bool,
-    /// The last part was an answer: what else there is to tell comes first.
+    /// The last part was an answer: a promise or a snapshot comes first now.
     answered: bool,
-    /// What it has said of itself last.
+    /// Its last message about itself.
     pub here: Option<Hello>,
-    /// It wanted to follow in a configuration that was not known here yet.
+    /// Its resume message for a configuration that was not known here yet.
     pub early: Option<ResumeFrom>,
 }
 
 /// At most one link to each node.
 #[derive(Debug)]
 pub struct Peers {
-    /// Where a word with votes ends, in bytes. One vote may be larger.
+    /// The size at which a message with votes ends, in bytes. One vote may be larger.
     word_bytes: usize,
-    /// Which foundation this process belongs to; 0 if none yet.
+    /// The foundation of this process; 0 if it has none yet.
     founded: u64,
     up: BTreeMap<NodeId, Peer>,
-    /// Words that there was no place for, over links that are gone.
+    /// The number of messages that there was no place for, over links that are gone.
     dropped: u64,
 }
 
@@ -80,13 +83,13 @@ impl Peers {
         }
     }
 
-    /// Words that were dropped because too many waited for their link.
+    /// The number of messages that were dropped because too many waited for their link.
     pub fn dropped(&self) -> u64 {
         self.dropped + self.up.values().map(|peer| peer.dropped).sum::<u64>()
     }
 
-    /// From here on this process belongs to this foundation, and says so with each word. What others have said who belong to
-    /// another one does not count.
+    /// From here on this process belongs to this foundation, and says so with each message. Hellos of processes of
+    /// another foundation do not count.
     pub fn found(&mut self, founded: u64) {
         self.founded = founded;
         for peer in self.up.values_mut() {
@@ -158,7 +161,7 @@ impl Peers {
         peer.is_some_and(|peer| peer.process == process)
     }
 
-    /// What a process would vote as, if there is a link to it and it has said so.
+    /// The acceptor as which a process would vote, if there is a link to it and it has said so.
     pub fn acceptor_of(&self, process: Process) -> Option<AcceptorId> {
         let peer = self.at(process.node);
         let peer = peer.filter(|peer| peer.process == process)?;
@@ -192,12 +195,12 @@ impl Peers {
         }
     }
 
-    /// They were of rounds that are over.
+    /// Forgets promises, which were of rounds that are over.
     pub fn forget_promises(&mut self) {
         self.up.values_mut().for_each(|peer| peer.promise = None);
     }
 
-    /// A process wants to know what was decided in these instances.
+    /// A process asks for the decided values of these instances.
     pub fn asks(&mut self, node: NodeId, about: Range<Instance>) {
         if let Some(peer) = self.up.get_mut(&node) {
             peer.asks(about);
@@ -209,14 +212,14 @@ impl Peers {
         self.up.values_mut().find_map(Peer::next_word)
     }
 
-    /// The next part of an answer, a promise or a base, where there is room for it beside what else there is to say. Everything before `kept` is
-    /// forgotten here.
+    /// The next part of an answer, a promise or a snapshot, if there is room for it beside other messages. Everything
+    /// before `kept` is forgotten here.
     pub fn next_part(
         &mut self,
         kept: Instance,
         answer: impl Fn(Range<Instance>) -> Answer,
     ) -> Option<Output> {
-        // Bases are large: none is made that is not told.
+        // Snapshots are large: one is made only if it is told.
         let answer = |about: Range<Instance>, has_base: bool| {
             (!has_base || about.start >= kept).then(|| answer(about))
         };
@@ -245,8 +248,8 @@ impl Peer {
         !self.words.is_empty()
     }
 
-    /// What the link takes now of what goes along the ring, in bytes, beside what waits: a part of an answer, a promise or a base gets
-    /// its turn. `force`: this process has to be heard, be it out of turn.
+    /// The bytes of a batch of the ring that the link takes now, beside what waits: a part of an answer, a promise or a
+    /// snapshot gets its turn. `force`: this process has to be heard, be it out of turn.
     pub fn room(&self, force: bool) -> usize {
         let is_turn = self.is_clear() && !self.part_is_next;
         let waits = self.has_parts() && !is_turn && !mutants::on(Mutant::U109);
@@ -271,7 +274,7 @@ impl Peer {
         }
     }
 
-    /// The same for what goes along the ring.
+    /// The same for a batch of the ring.
     pub fn send_along(&mut self, bytes: Pieces) -> Output {
         self.part_is_next = self.has_parts();
         self.send(bytes)

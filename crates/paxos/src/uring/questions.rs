@@ -1,8 +1,9 @@
-//! Questions to one acceptor about what was decided: several at a time where answers take long to come.
+//! Questions to one acceptor about decided instances: several at a time if answers take long to come.
 //!
-//! An answer has what fits in a word, from the beginning of what was asked for on. On a link that takes long there and
-//! back, one at a time would leave it idle; on one that is full, many would only wait in it, before what goes along the ring. So
-//! there is one more with each answer, as long as answers do not come later for it.
+//! An answer has the values that fit in a message, from the first instance of the question on. A link that takes long
+//! there and back would be idle with one question at a time; in a link that is full, many answers would only wait,
+//! before batches of the ring. So there is one question more with each answer, as long as answers do not come later for
+//! it.
 
 use alloc::collections::VecDeque;
 use core::ops::Range;
@@ -13,7 +14,7 @@ use rota_core::contract::{NodeId, Time};
 /// The most that are under way: with the usual words, 2 MiB.
 const MOST: usize = 16;
 
-/// After so many full answers it is measured again how soon one comes that has to wait for nothing.
+/// After this many full answers the time of one that has to wait for nothing is measured again.
 const MEASURED: u32 = 256;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,19 +23,19 @@ struct CatchUpRequest {
     at: Time,
 }
 
-/// Those that are under way, in the order in which they were asked, and answers come.
+/// The questions that are under way, in the order in which they were asked, and answers come.
 #[derive(Debug)]
 pub struct CatchUpPipeline {
-    /// Who is asked.
+    /// The node that is asked.
     to: Option<NodeId>,
     under_way: VecDeque<CatchUpRequest>,
-    /// When it was begun to ask, or something of an answer came last.
+    /// The time at which something of an answer last came.
     heard: Time,
-    /// So many may be.
+    /// The number of questions that may be under way.
     depth: usize,
-    /// About so many eighths of an instance fill an answer; 0 if that is not known.
+    /// The instances that fill an answer, about, in eighths; 0 if that is not known.
     eighths: u64,
-    /// How soon a full answer came that had to wait for nothing, about, in nanoseconds.
+    /// The time of a full answer that had to wait for nothing, about, in nanoseconds.
     quickest: Option<u64>,
     /// Full answers since that is measured.
     measured: u32,
@@ -61,12 +62,12 @@ impl Default for CatchUpPipeline {
 }
 
 impl CatchUpPipeline {
-    /// Who is being asked.
+    /// The node that is being asked.
     pub fn to(&self) -> Option<NodeId> {
         self.to.filter(|_| !self.under_way.is_empty())
     }
 
-    /// Since when an answer is waited for, or more of one.
+    /// The time since which an answer is waited for, or more of one.
     pub fn since(&self) -> Option<Time> {
         let oldest = self.under_way.front();
         oldest.map(|question| question.at.max(self.heard))
@@ -77,7 +78,7 @@ impl CatchUpPipeline {
         self.under_way.len() >= self.depth
     }
 
-    /// Where to begin to look for what is neither known nor asked for.
+    /// The instance from which on to look for gaps that are not asked for.
     pub const fn sought(&self) -> Instance {
         self.sought
     }
@@ -87,7 +88,7 @@ impl CatchUpPipeline {
         self.sought = at;
     }
 
-    /// What was known may not be any more.
+    /// Looks from the beginning again: known instances may not be known any more.
     pub fn seek_again(&mut self) {
         self.sought = 0;
     }
@@ -101,8 +102,8 @@ impl CatchUpPipeline {
         at
     }
 
-    /// A question about the first of these instances, of which nothing is asked; what it is about. Somebody else is
-    /// not asked any more.
+    /// Asks about the first of these instances, about which no question is under way. Returns the instances of the
+    /// question. Another node is not asked any more.
     pub fn ask(&mut self, now: Time, to: NodeId, about: Range<Instance>) -> Range<Instance> {
         if self.to != Some(to) {
             *self = Self {
@@ -125,8 +126,9 @@ impl CatchUpPipeline {
         about
     }
 
-    /// An answer of who is asked has come, to a question that is under way unless it is late: those before that have none.
-    /// Whether it begins where that does; `None` if there is none. `is_full`: it has as much as an answer takes.
+    /// An answer of the node that is asked has come, to a question that is under way unless it is late: questions
+    /// before that have no answer. Returns whether the answer begins where the question does; `None` if there is no
+    /// such question. `is_full`: the answer has as much as one takes.
     pub fn answered(
         &mut self,
         now: Time,
@@ -157,14 +159,14 @@ impl CatchUpPipeline {
         self.eighths = match (is_whole, is_full) {
             // A little less, so that most answers bring all that was asked for.
             (false, true) => count.saturating_mul(7).max(1),
-            // It does not know more.
+            // The node does not know more.
             (false, false) => eighths,
             (true, true) => eighths.saturating_add((eighths / 16).max(eighths.min(1))),
             (true, false) => eighths.saturating_mul(2),
         };
     }
 
-    /// A full answer took so long.
+    /// A full answer took this time, in nanoseconds.
     fn pace(&mut self, took: u64) {
         let quickest = self.quickest.map_or(took, |quickest| quickest.min(took));
         self.quickest = Some(quickest);
@@ -175,7 +177,7 @@ impl CatchUpPipeline {
         }
         self.measured += 1;
         if self.measured == MEASURED {
-            // What is true of a path does not stay so.
+            // The state of a path does not stay as it was measured.
             (self.depth, self.quickest, self.measured) = (1, None, 0);
             self.waited = self.under_way.len();
         }
@@ -186,7 +188,7 @@ impl CatchUpPipeline {
         self.heard = now;
     }
 
-    /// What is before this is not wanted any more, or what was asked about it has no answer of its own.
+    /// Instances before this one are not wanted any more, or questions about them have no answer of their own.
     pub fn forget_to(&mut self, next: Instance) {
         self.seek_again();
         self.under_way
@@ -194,7 +196,7 @@ impl CatchUpPipeline {
         self.waited = self.waited.min(self.under_way.len());
     }
 
-    /// Nothing is waited for any more.
+    /// Gives up all questions.
     pub fn give_up(&mut self) {
         self.under_way.clear();
         self.seek_again();
@@ -260,7 +262,7 @@ mod tests {
         }
     }
 
-    /// What is looked for again is what an answer may not have brought.
+    /// The search begins again at instances that an answer may not have brought.
     #[test]
     fn a_question_that_is_over_is_looked_for_again() {
         let mut questions = CatchUpPipeline {
@@ -321,7 +323,7 @@ mod tests {
         // The same once more, or something else, is no answer.
         assert_eq!(questions.answered(now, &(81..121), true), None);
         assert_eq!(questions.answered(now, &(300..301), true), None);
-        // Those before have none.
+        // Questions before have no answer.
         assert_eq!(questions.answered(now, &(121..151), false), Some(true));
         assert_eq!(questions.behind(151), 151);
         assert_eq!(questions.behind(230), 256);
@@ -360,7 +362,7 @@ mod tests {
             questions.answered(Time(3), &asked, false);
         }
         assert!(asked.end - asked.start > 500, "{asked:?}");
-        // Who knows no more says nothing of how much that is.
+        // A node that knows no more says nothing of the size of an answer.
         questions.ask(Time(4), node(1), asked.end..1_000_000);
         let eighths = questions.eighths;
         questions.answered(Time(5), &(asked.end..asked.end + 1), false);

@@ -8,14 +8,14 @@ use bytes::Bytes;
 use crate::ValueId;
 use rota_core::invariants::FEW;
 
-/// So many names of values that were proposed may be left in a queue.
+/// The number of names of proposed values that may be left in a queue.
 const IDLE_NAMES: usize = 64;
 
-/// Their names, in order.
+/// The names of values, in order.
 #[derive(Debug, Default)]
 pub struct Queue {
     pub ids: VecDeque<ValueId>,
-    /// So many were sent in this session.
+    /// The number of names that were sent in this session.
     pub sent: usize,
 }
 
@@ -44,18 +44,18 @@ impl Queue {
     }
 }
 
-/// What came by and was not proposed yet.
+/// Values that came by and were not proposed yet.
 #[derive(Debug)]
 pub struct InTransit {
     values: BTreeMap<ValueId, Bytes>,
-    /// By place in the ring: what its values take, in bytes.
+    /// By place in the ring: the bytes of its values.
     bytes: Vec<usize>,
-    /// What those of one place may take, beside one value.
+    /// The most bytes of values of one place, beside one value.
     most_bytes: usize,
 }
 
 impl InTransit {
-    /// Of so many processes, nothing.
+    /// No values, of `places` processes.
     pub fn new(places: usize, most_bytes: usize) -> Self {
         Self {
             values: BTreeMap::new(),
@@ -69,12 +69,12 @@ impl InTransit {
         self.values.get(&id)
     }
 
-    /// What those of one process may take, beside one value, in bytes.
+    /// The most bytes of values of one process, beside one value.
     pub const fn most_bytes(&self) -> usize {
         self.most_bytes
     }
 
-    /// All of them, in bytes.
+    /// The bytes of all values.
     pub fn bytes(&self) -> usize {
         self.bytes.iter().sum()
     }
@@ -84,8 +84,8 @@ impl InTransit {
         self.bytes[place] <= self.most_bytes
     }
 
-    /// Whether there is room for a value of the process at this place. What comes behind it is forgotten for that, the
-    /// last first: it is asked for when it is the next.
+    /// Whether there is room for a value of the process at this place. Values behind it are forgotten for that, the
+    /// last first: each is asked for when it is the next.
     pub fn makes_room(&mut self, place: usize, id: ValueId) -> bool {
         let end = ValueId {
             counter: u64::MAX,
@@ -166,7 +166,8 @@ mod tests {
         has_room
     }
 
-    /// Whoever sends small values that come late, and then large ones that come soon, gets no more room by that.
+    /// A process that sends small values with high counters, and then large ones with low counters, gets no more room
+    /// by that.
     #[test]
     fn room_is_made_by_size_and_not_by_number() {
         let (most, large) = (1000, 900);

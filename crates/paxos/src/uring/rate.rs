@@ -1,9 +1,10 @@
-//! How fast a process multicasts, where it is known what links take in: a share of them, as in FastCast, but by what all
-//! can see. Values reach everybody, so everybody knows how much each sends, and nobody has to be told.
+//! The rate at which a process multicasts if the capacity of the links is known: a share of them, as in FastCast, but
+//! by what all members can see. Values reach all members, so each knows how much every other sends, and no member has
+//! to be told.
 //!
-//! Who sends as much as it may seems to want more. Who sends less gets as much, and a fourth more; the others share the
-//! rest. Who begins, begins slowly, so that the others have noticed before it is fast. `docs/protocols/ring-paxos.md`
-//! says what that is worth.
+//! A sender that sends as much as it may seems to want more. A sender that sends less gets as much, and a fourth more;
+//! the others share the rest. A sender begins slowly, so that the others have noticed before it is fast.
+//! `docs/protocols/ring-paxos.md` says what that is worth.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,13 +13,13 @@ use rota_core::contract::Time;
 use rota_core::mutants::{self, Mutant};
 use rota_core::shares::{Bursts, Capacity, Pacer, max_min};
 
-/// What others send is added up for so long, in nanoseconds.
+/// The time over which sent bytes are added up, in nanoseconds.
 const LOOK: u64 = 10_000_000;
 
-/// What leaves in so long waits here, beside what was sent and has not counted, in nanoseconds.
+/// Own values that leave in this time wait here, beside those that were sent and have not counted, in nanoseconds.
 const IN_HAND: u64 = 4_000_000;
 
-/// Who begins has one part in so many of a link, and twice as much with each look.
+/// A sender begins with one part in this many of a link, and may have twice as much with each look.
 const BEGINS: u64 = 8;
 
 /// See the module's page.
@@ -28,22 +29,23 @@ pub struct Rate {
     pacer: Pacer,
     bursts: Bursts,
     me: usize,
-    /// Since when the sums are taken.
+    /// The time since which the sums are taken.
     since: Time,
-    /// By place: what was sent since then, in bytes.
+    /// By place: the bytes that were sent since then.
     sums: Vec<u64>,
-    /// By place: what is sent, in bits per second: at once more, but less only by and by, since much comes in lumps.
+    /// By place: the rate of sending, in bits per second. It grows at once, but shrinks only by and by, since much
+    /// comes in lumps.
     sent: Vec<u64>,
-    /// What waits for nothing but the rate, in bytes.
+    /// The bytes of the burst that waits for nothing but the rate.
     held: Option<usize>,
     /// An own value that has left, and when it did.
     watched: Option<(u64, Time)>,
-    /// How long own values take until they count, in nanoseconds; less only by and by.
+    /// The time that own values take until they count, in nanoseconds; it shrinks only by and by.
     commit: Option<u64>,
 }
 
 impl Rate {
-    /// For links that take in so much, and the process at this place of so many.
+    /// For links of this capacity, and the process at place `me` of `places`.
     pub fn new(now: Time, capacity: Capacity, me: usize, places: usize) -> Self {
         let bursts = Bursts::of(capacity);
         let mut rate = Self {
@@ -62,12 +64,12 @@ impl Rate {
         rate
     }
 
-    /// What this process may send, in bits per second.
+    /// The rate at which this process may send, in bits per second.
     pub fn bits_per_second(&self) -> u64 {
         self.pacer.rate()
     }
 
-    /// Own values that may be under way, in bytes: more would only wait. As many as may be until one has counted.
+    /// Own values that may be under way, in bytes: more would only wait. No bound until one has counted.
     pub fn window(&self) -> usize {
         let Some(commit) = self.commit else {
             return usize::MAX;
@@ -77,12 +79,12 @@ impl Rate {
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 
-    /// How long so many own bytes take, in nanoseconds.
+    /// The time that own values of `bytes` take, in nanoseconds.
     pub fn takes(&self, bytes: usize) -> u64 {
         time_of(bytes, self.bits_per_second())
     }
 
-    /// How long they take on a link, whoever sends them.
+    /// The time that they take on a link, whichever process sends them, in nanoseconds.
     pub fn takes_on_links(&self, bytes: usize) -> u64 {
         time_of(bytes, self.capacity.shared())
     }
@@ -101,18 +103,18 @@ impl Rate {
         }
     }
 
-    /// The process at this place has sent so many bytes.
+    /// The process at this place has sent `bytes`.
     pub fn on_sent(&mut self, now: Time, place: usize, bytes: usize) {
         self.look(now);
         self.sums[place] += bytes as u64;
     }
 
-    /// What waited may be gone.
+    /// The value that waited may be gone.
     pub const fn forget(&mut self) {
         self.held = None;
     }
 
-    /// Whether a value of so many bytes may leave now.
+    /// Whether a value of `bytes` may leave now.
     pub fn lets(&mut self, now: Time, bytes: usize) -> bool {
         self.look(now);
         let step = bytes.min(self.bursts.bytes);
@@ -121,7 +123,7 @@ impl Rate {
         may
     }
 
-    /// A burst of so many bytes leaves now.
+    /// A burst of `bytes` leaves now.
     pub fn leaves(&mut self, now: Time, bytes: usize) {
         self.on_sent(now, self.me, bytes);
         self.pacer.sent(now, bytes);
@@ -132,12 +134,12 @@ impl Rate {
         self.held.is_some()
     }
 
-    /// When what waits may leave.
+    /// The time at which the value that waits may leave.
     pub fn next_time(&self) -> Option<Time> {
         self.held.and_then(|step| self.pacer.next_time(step))
     }
 
-    /// It is time to add up.
+    /// Adds up, if it is time.
     fn look(&mut self, now: Time) {
         let took = now.since(self.since);
         if took < LOOK {
@@ -154,7 +156,7 @@ impl Rate {
         self.pacer.set_rate(now, self.share());
     }
 
-    /// What this process may send, by what all do.
+    /// The rate at which this process may send, by the rates of all.
     fn share(&self) -> u64 {
         let places = 0..self.sent.len();
         let required: Vec<u64> = places.map(|place| self.required(place)).collect();
@@ -166,7 +168,7 @@ impl Rate {
         share.min(begun) + self.capacity.reserved(self.sent.len())
     }
 
-    /// What a process seems to want, in bits per second.
+    /// The rate that a process seems to want, in bits per second.
     fn required(&self, place: usize) -> u64 {
         let sent = self.sent[place];
         let with_fourth = |sent: u64| sent.saturating_add(sent / 4);
@@ -190,8 +192,9 @@ mod tests {
     const LINK: u64 = 1_000_000_000;
     const STEP: u64 = 100_000;
 
-    /// Processes that see each other at once, each of which would send so much, in bits per second. What each has sent
-    /// in the last half of a second, and the largest part of a link that was taken in any 10 ms.
+    /// Processes that see each other at once, each of which would send at its wanted rate, in bits per second. Returns
+    /// the bits that each has sent per second, in the last half of a second, and the largest part of a link that was
+    /// taken in any 10 ms.
     fn run(wanted: &[u64], starts: &[u64]) -> (Vec<u64>, u64) {
         let capacity = Capacity::new(LINK);
         let places = wanted.len();

@@ -1,4 +1,5 @@
-//! What did not come along the ring: decided instances, values that were multicast, and places that a merge waits for.
+//! Requests for things that the ring does not bring: decided instances, values that were multicast, and places that a
+//! merge waits for.
 
 use bytes::Bytes;
 
@@ -17,7 +18,7 @@ use rota_core::wire::Part;
 
 /// Decided instances that are missing.
 impl URing {
-    /// Asks for what is missing, if something is that nobody is being asked for.
+    /// Asks for missing instances that no process is being asked for.
     pub(super) fn ask_for_missing(&mut self) {
         while !self.voter.is_busy() && self.ask_for_some() {}
     }
@@ -48,10 +49,11 @@ impl URing {
         true
     }
 
-    /// What is not before this the ring still brings. It is not learnt elsewhere: what has counted is not carried any
-    /// more, and the proposal that comes may name a value without bringing it. As long as the round has not begun here,
-    /// what is known to be decided was so in earlier ones: what is proposed of it again comes with its value. (A base may reach
-    /// into what the ring brings: [`super::stream::Stream::ask_forgotten`].)
+    /// The first instance that the ring still brings. Instances from there on are not learnt elsewhere: values that
+    /// have counted are not carried any more, and a proposal that comes may name such a value without bringing it. As
+    /// long as the round has not begun here, all known decisions are of earlier rounds: a proposal that repeats one
+    /// comes with its value. (A snapshot may reach into what the ring brings:
+    /// [`super::stream::Stream::ask_forgotten`].)
     fn brought(&self) -> Instance {
         let has_begun = self.learning.learner.round() == self.number();
         let has_begun = has_begun || mutants::on(Mutant::U37);
@@ -61,27 +63,27 @@ impl URing {
         })
     }
 
-    /// Somebody asks what was decided.
+    /// Another process asks for decided values.
     pub(super) fn on_fetch(&mut self, node: NodeId, from: Instance, upto: Instance) {
         self.counters.uring_fetches_served += 1;
         self.links.asks(node, from..upto);
     }
 
-    /// The next part of what others are told at length.
+    /// The next part of a long message to another process.
     pub(super) fn next_part(&mut self) -> Option<Output> {
         let next = self.learning.next();
         let answer = |about| catch_up::answer(&self.cx, &self.voter, next, about);
         self.links.next_part(self.voter.kept(), answer)
     }
 
-    /// The answer.
+    /// Takes the answer.
     pub(super) fn on_chosen(&mut self, node: NodeId, votes: &[Vote]) {
         self.counters.uring_votes_fetched += votes.len() as u64;
         let learner = &mut self.learning.learner;
         self.catch_up.on_chosen(&self.cx, learner, (node, votes));
     }
 
-    /// An answer: what was asked for is forgotten there.
+    /// Takes the answer of a process that has forgotten the instances.
     pub(super) fn on_forgotten(&mut self, node: NodeId, at: u64, part: &Bytes, more: bool) {
         let learner = &self.learning.learner;
         let brought = self
@@ -98,7 +100,7 @@ impl URing {
         }
     }
 
-    /// Others have forgotten everything before this.
+    /// Begins at a snapshot, as others have forgotten everything before it.
     fn begin_at(&mut self, base: Snapshot) {
         if base.next <= self.learning.next() {
             return;
@@ -116,7 +118,7 @@ impl URing {
 
 /// Values that were multicast.
 impl URing {
-    /// Parts of values that came together.
+    /// Takes parts of values that came together.
     pub(super) fn on_datagrams(&mut self, bytes: &[u8], segment: usize) {
         let Some(settings) = self.cx.settings.multicast else {
             return;
@@ -145,7 +147,7 @@ impl URing {
         }
     }
 
-    /// Who is not in the ring has no use for any.
+    /// A process outside the ring has no use for parts.
     fn take_part(&mut self, part: &Part<'_>) -> Result<(), Dropped> {
         let Some(stream) = &mut self.stream else {
             return Ok(());
@@ -156,7 +158,7 @@ impl URing {
         if !super::value::is_sound(&frame) {
             return Err(Dropped);
         }
-        // Without room for it, it is asked for later.
+        // A value without room here is asked for later.
         let _ = self.on_value(id, frame);
         Ok(())
     }
@@ -172,7 +174,7 @@ impl URing {
         output
     }
 
-    /// Looks what is missing, so that it is asked for in time.
+    /// Looks for missing values, so that they are asked for in time.
     pub(super) fn watch(&mut self) {
         let begun = self.learning.learner.round() == self.number();
         let table = self.leading.as_ref().and_then(RoundCoordinator::table);
@@ -203,7 +205,7 @@ impl URing {
             Lack::Of(_) => self.ask_predecessor(),
             Lack::Next(..) => self.ask_proposers(),
         };
-        // Where there is nobody to ask that is no loss for which others should slow down.
+        // A gap without a process to ask is no loss for which others should slow down.
         if let Some(stream) = self.stream.as_mut().filter(|_| is_asked) {
             stream.lost_here();
             self.counters.uring_values_asked_for += 1;
@@ -223,7 +225,7 @@ impl URing {
         has_link
     }
 
-    /// The coordinator asks for what it has not proposed.
+    /// The coordinator asks the proposers for values that it lacks.
     fn ask_proposers(&mut self) -> bool {
         let table = self.leading.as_ref().and_then(RoundCoordinator::table);
         let wanted = |table: &Proposers| Some(self.stream.as_ref()?.wanted(table));
@@ -236,7 +238,7 @@ impl URing {
         is_asked
     }
 
-    /// The coordinator seems not to have had an own value: it is sent that by its link.
+    /// Sends the coordinator an own value over its link, as it seems not to have had that.
     fn send_late(&mut self, pause: u64) {
         let (Some(stream), Some(config)) = (&mut self.stream, self.membership.config()) else {
             return;
@@ -250,7 +252,7 @@ impl URing {
         }
         match self.links.process(config.coordinator) {
             None => stream.goes_along(id),
-            // It may be among them.
+            // The value may be among the messages that wait.
             Some(peer) if peer.has_words() => return,
             Some(peer) => peer.say(&Word::Value(id.counter, frame)),
         }
@@ -265,7 +267,7 @@ impl URing {
             return;
         }
         let peer = self.links.process(process);
-        // What waits may be an answer; and it is asked for again.
+        // The messages that wait may be an answer; and values are asked for again.
         let Some(peer) = peer.filter(|peer| !peer.has_words()) else {
             return;
         };

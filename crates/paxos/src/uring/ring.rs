@@ -1,4 +1,4 @@
-//! What goes along the ring: words to the neighbours, and batches of values, proposals and votes.
+//! Messages along the ring: those between neighbours, and batches of values, proposals and votes.
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use rota_core::contract::{Output, Process};
 use rota_core::mutants::{self, Mutant};
 
 impl URing {
-    /// A word of another process, or of this one to itself.
+    /// Takes a message of another process, or of this one to itself.
     pub(super) fn on_word(&mut self, process: Process, word: Word) {
         if let Some(stream) = &mut self.stream {
             stream.on_aside(self.cx.now, process);
@@ -41,7 +41,7 @@ impl URing {
 }
 
 impl URing {
-    /// The successor says what it has.
+    /// Takes the resume message of the successor.
     fn on_resume_from(&mut self, process: Process, follow: ResumeFrom, mut lacks: Vec<Instance>) {
         lacks.sort_unstable();
         let number = self.number();
@@ -62,9 +62,10 @@ impl URing {
         }
     }
 
-    /// What the predecessor sent. It is taken in up to the first record that cannot be.
+    /// Takes in a batch of the predecessor, up to the first record that cannot be taken.
     pub(super) fn on_batch(&mut self, process: Process, head: &Head, body: Bytes) {
-        // Nothing that comes to the coordinator is for its disk: what it takes is bounded where it proposes. The others' votes have to pass.
+        // No record that comes to the coordinator is for its disk: its own proposals are bounded where it makes them.
+        // The others' votes have to pass.
         let leads = self.leading.is_some() && !mutants::on(Mutant::U83);
         let is_full = self.voter.is_full() && !leads && !mutants::on(Mutant::U77);
         let config = self.membership.config().cloned();
@@ -78,13 +79,13 @@ impl URing {
             return;
         }
         if is_full {
-            // It is not the predecessor that is slow.
+            // The predecessor is not slow: this disk is.
             stream.heard = self.cx.now;
             stream.hail = Hail::At(self.cx.now.after(self.cx.settings.patience.heartbeat));
             return;
         }
         if head.start > 0 {
-            // What is before the predecessor has forgotten.
+            // The predecessor has forgotten the proposals before.
             stream.jump(head.from);
             self.start_round(&config, (head.start, head.kept));
         } else {
@@ -103,19 +104,20 @@ impl URing {
                 return;
             }
         }
-        // What has to be refused again and again is as bad as silence.
+        // A batch that has to be refused again and again is as bad as silence.
         if let Some(stream) = &mut self.stream {
             stream.heard = self.cx.now;
         }
     }
 
-    /// The predecessor is to begin again from what was taken in: at once, if it is asked for values that were forgotten here;
-    /// else not at once, lest two processes that do not understand each other do nothing else.
+    /// The predecessor is to begin again behind the records that were taken in: at once, if it is asked for values that
+    /// were forgotten here; else later, lest two processes that do not understand each other do nothing else.
     fn refuse(&mut self, is_value: bool) {
         let at = self.cx.now.after(self.cx.settings.patience.heartbeat);
         let stream = self.stream.as_mut();
         if let Some(stream) = stream.filter(|stream| stream.hail != Hail::Due) {
-            // Of a value it may be this process that is behind: what has counted elsewhere has not here, and takes room.
+            // With a value, this process may be the one that is behind: values that have counted elsewhere have not
+            // counted here, and take room.
             match is_value {
                 true => self.counters.uring_values_put_off += 1,
                 false => self.counters.uring_messages_refused += 1,
@@ -170,8 +172,8 @@ impl URing {
         *at = first + span;
         let expected = stream.end();
         if first != expected {
-            // What is here already is not needed again. What reaches beyond it, or leaves a gap, no process of this round has
-            // proposed.
+            // A proposal that is here already is not needed again. No process of this round has made a proposal that
+            // reaches beyond the expected instance, or leaves a gap.
             return *at <= expected;
         }
         if stream.has_to_wait(&proposal) {
@@ -186,7 +188,7 @@ impl URing {
     }
 }
 
-/// What is to be sent.
+/// Outputs.
 impl URing {
     /// The next output, after all that was asked for before.
     pub(super) fn next_output(&mut self) -> Option<Output> {
@@ -204,7 +206,7 @@ impl URing {
         output.or_else(|| self.multicast())
     }
 
-    /// Tells the predecessor from where on to send, if it is to be told and can be.
+    /// Tells the predecessor from which instance on to send, if it is to be told and can be.
     fn follow(&mut self) -> Option<Output> {
         let stream = self.stream.as_mut()?;
         if stream.hail != Hail::Due {
@@ -220,7 +222,8 @@ impl URing {
         self.links.next_word()
     }
 
-    /// This acceptor votes for nothing in this round any more: others are told along the ring, and do not wait for it.
+    /// Notes it if this acceptor votes for nothing in this round any more: others are told along the ring, and do not
+    /// wait for it.
     fn note_log_failed(&mut self) {
         // Before the round begins its log may be open again: then it votes from the start.
         let begun = self.is_operational() || mutants::on(Mutant::U101);

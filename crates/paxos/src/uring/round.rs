@@ -1,4 +1,4 @@
-//! The round of the newest configuration, as far as a process knows it: where it starts, and how far each acceptor is.
+//! The round of the newest configuration, as far as a process knows it: its start, and the progress of each acceptor.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,16 +9,16 @@ use rota_core::contract::NodeId;
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct RoundState {
-    /// Where it starts, and what was forgotten before it; 0 until that is known.
+    /// The first instance of the round, and the one before which values are forgotten; 0 until that is known.
     pub start: (Instance, Instance),
-    /// By acceptor of the configuration: what it has learnt, as far as is known.
+    /// By acceptor of the configuration: the first instance that it has not learnt, as far as is known.
     learnt: Vec<Instance>,
     /// Likewise: whether it votes for nothing more in the round.
     mute: Vec<bool>,
 }
 
 impl RoundState {
-    /// Nothing is known of it yet.
+    /// A round of which nothing is known yet.
     pub fn of(config: &Config) -> Self {
         let acceptors = config.acceptors.len();
         Self {
@@ -28,7 +28,8 @@ impl RoundState {
         }
     }
 
-    /// An acceptor has learnt everything before this. Whether that is news; `None` if there is no such acceptor.
+    /// An acceptor has learnt everything before this. Returns whether that is news; `None` if there is no such
+    /// acceptor.
     pub fn on_learnt(&mut self, at: usize, next: Instance) -> Option<bool> {
         let learnt = self.learnt.get_mut(at)?;
         let is_news = *learnt < next;
@@ -36,13 +37,13 @@ impl RoundState {
         Some(is_news)
     }
 
-    /// An acceptor votes for nothing more in this round. Whether there is such an acceptor.
+    /// An acceptor votes for nothing more in this round. Returns whether there is such an acceptor.
     pub fn on_mute(&mut self, at: usize) -> bool {
         let mute = self.mute.get_mut(at);
         mute.map(|mute| *mute = true).is_some()
     }
 
-    /// By acceptor: what it has learnt.
+    /// By acceptor: the first instance that it has not learnt, as far as is known.
     pub fn learnt(&self) -> &[Instance] {
         &self.learnt
     }
@@ -77,8 +78,8 @@ impl RoundState {
         2 * self.voting(config, votes).count() > config.acceptors.len()
     }
 
-    /// All acceptors in the ring that vote have reached this instance, each the one of its place in the configuration. `votes`: as
-    /// far as is known.
+    /// The instance that all voting acceptors in the ring have reached. `reached`: by place in the configuration.
+    /// `votes`: as far as is known.
     pub fn reached_by_all(
         &self,
         config: &Config,

@@ -47,13 +47,13 @@ impl URing {
         }
     }
 
-    /// Whose promises may help a round that this process coordinates to begin.
+    /// The nodes whose promises may help a round that this process coordinates to begin.
     pub(super) fn unpromised(&self) -> Vec<NodeId> {
         let leading = self.leading.as_ref().zip(self.membership.config());
         leading.map_or_else(Vec::new, |(leading, config)| leading.unpromised(config))
     }
 
-    /// Phase 1A at an acceptor. `from`: all before is decided, and the coordinator knows as what.
+    /// Phase 1A at an acceptor. `from`: everything before is decided, and the coordinator knows the values.
     pub(super) fn on_prepare(&mut self, process: Process, round: Round, from: Instance) {
         let Some(config) = self.membership.config() else {
             return;
@@ -71,7 +71,7 @@ impl URing {
         }
         let learner = &mut self.learning.learner;
         self.voter.promise(process, (round, from), learner.next());
-        // It may have begun meanwhile, with the promises of others.
+        // The round may have begun meanwhile, with the promises of others.
         let lacks = from > learner.next() && learner.round() < round;
         self.voter.lacks(lacks.then_some(Lack {
             coordinator: process,
@@ -90,7 +90,7 @@ impl URing {
         let config = self.membership.config();
         let is_asked = config.is_some_and(|config| config.asks(part.acceptor));
         if part.acceptor.node != node || !is_asked {
-            // Perhaps it was, for the configuration before.
+            // Perhaps it was asked, for the configuration before.
             self.counters.uring_messages_stale += 1;
             return;
         }
@@ -135,13 +135,13 @@ impl URing {
                 leading.ask_again();
                 self.say_prepare(None);
             }
-            // Who lacks something knows it, and asks for it.
+            // An acceptor that lacks instances knows it, and asks for them.
             Progress::Behind => {}
             Progress::Begun => self.begin_round(),
         }
     }
 
-    /// Phase 1 has ended: what may have been decided is proposed again, and who is a member from here on.
+    /// Phase 1 has ended: proposes again the values that may have been decided, and then the members from here on.
     fn begin_round(&mut self) {
         let config = self.membership.config().cloned();
         let (Some(leading), Some(config)) = (&mut self.leading, config) else {
@@ -167,7 +167,7 @@ impl URing {
 
 /// Phase 2.
 impl URing {
-    /// Proposes what has come from proposers; each value that is the next of its own. Not more than the own disk has room for.
+    /// Proposes values that have come, each if it is the next of its proposer. Not more than the own disk has room for.
     pub(super) fn lead(&mut self) {
         if let Some(leading) = &mut self.leading {
             leading.admit(self.learning.learnt());
@@ -176,7 +176,7 @@ impl URing {
         while room > 0
             && let Some(id) = self.next_value()
         {
-            // How far those who are slow lag behind is known with each.
+            // Each value is adopted before the next is chosen: it adds to what slow acceptors lack.
             if let Some(vote) = self.propose(id) {
                 room = room.saturating_sub(vote_bytes(&vote));
                 self.adopt(vote, false);
@@ -184,7 +184,7 @@ impl URing {
         }
     }
 
-    /// Proposes that all instances before one carry nothing; if this process may propose something.
+    /// Proposes a skip of all instances before one. `false` if this process may propose nothing.
     pub(super) fn skip_to(&mut self, next: Instance) -> bool {
         if self.proposed().is_none() {
             return false;
@@ -196,7 +196,7 @@ impl URing {
         true
     }
 
-    /// What is to be proposed next: nothing while there is no room for it at the own disk.
+    /// The value that is to be proposed next: none while the own disk has no room for it.
     fn next_value(&mut self) -> Option<ValueId> {
         if self.voter.is_full() {
             return None;
@@ -227,10 +227,11 @@ impl URing {
         self.adopt(vote, whole);
     }
 
-    /// A proposal of this round: voted for, learnt, and passed on.
+    /// Takes a proposal of this round: votes for it, learns it, and passes it on.
     fn adopt(&mut self, vote: Vote, whole: bool) {
         self.voter.accept(self.round.start, &vote);
-        // Who votes has it anyway, and others ask those: were it forgotten by all, nobody could learn what is decided.
+        // An acceptor that votes keeps the proposal anyway, and others ask it: were a proposal forgotten by all, nobody
+        // could learn the decided value.
         let may_forget = !self.voter.votes() || mutants::on(Mutant::U70);
         let learner = &mut self.learning.learner;
         if !may_forget || learner.kept() < super::MOST_KEPT {
@@ -241,7 +242,7 @@ impl URing {
         }
     }
 
-    /// Proposals that have waited for their values.
+    /// Adopts proposals that have waited for their values.
     pub(super) fn release(&mut self) {
         while let Some(stream) = &mut self.stream
             && let Some((first, proposed)) = stream.release()
@@ -250,12 +251,12 @@ impl URing {
         }
     }
 
-    /// A value on its way to the coordinator, if it is one that may still count. `false` if its proposer has more under
-    /// way than it may.
+    /// Takes a value on its way to the coordinator, if it may still count. `false` if its proposer has more under way
+    /// than it may.
     pub(super) fn on_value(&mut self, id: ValueId, frame: Bytes) -> bool {
         let counted = self.learning.learnt().counted(id.process);
         let table = self.leading.as_ref().and_then(RoundCoordinator::table);
-        // What was multicast may come again when the coordinator has proposed it.
+        // A multicast value may come again when the coordinator has proposed it.
         let table = table.filter(|_| self.cx.settings.multicast.is_some());
         let proposed = table.and_then(|table| table.last(id.process));
         let is_new = counted.max(proposed).is_none_or(|last| id.counter > last);
@@ -264,9 +265,9 @@ impl URing {
     }
 }
 
-/// What is decided.
+/// Decisions.
 impl URing {
-    /// Own votes that have become durable, and what follows from all of them.
+    /// Counts own votes that have become durable, and learns what follows from all votes.
     pub(super) fn learn(&mut self) {
         let (round, next) = self.voter.voted();
         let learner = &mut self.learning.learner;
@@ -291,7 +292,7 @@ impl URing {
         self.trim(next);
     }
 
-    /// What follows from what was decided next, but for the application.
+    /// Counts the next decided value, for everything but the application.
     fn count(&mut self, vote: &Vote) {
         let (id, bytes) = match self.learning.count(vote) {
             Counted::Value(id, bytes) => (id, bytes),
@@ -314,7 +315,7 @@ impl URing {
         }
     }
 
-    /// How far a majority has voted, and all that vote.
+    /// Takes notice of the instances that a majority has voted for, and of those that all voting acceptors have.
     fn on_reached(&mut self) {
         let number = self.number();
         let learner = &self.learning.learner;
@@ -336,14 +337,14 @@ impl URing {
             reached,
         );
         if self.cx.settings.multicast.is_some() {
-            // Some do not vote in a round, but learn.
+            // Some acceptors do not vote in a round, but learn.
             let learnt = self.round.learnt();
             let has = |at: usize| voted[at].max(learnt[at]);
             stream.pass(self.round.reached_by_all(config, votes, has));
         }
     }
 
-    /// The acceptor forgets what is far behind.
+    /// The acceptor forgets instances that are far behind.
     fn trim(&mut self, next: Instance) {
         if !self.voter.is_acceptor() {
             return;

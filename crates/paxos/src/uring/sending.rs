@@ -1,4 +1,4 @@
-//! Datagrams of own values, where those are multicast: what may leave before others are heard.
+//! Datagrams of own values that are multicast, and the number of them that may leave before others are heard.
 
 use alloc::collections::VecDeque;
 
@@ -9,14 +9,14 @@ use rota_core::contract::{Burst, Channel, Class, Output, Target, Time};
 
 /// Bytes of own values that leave before others are heard again.
 const AT_ONCE: usize = 64 << 10;
-/// Own values that leave before all is heard that has come meanwhile: where each is small, others may have sent as many, and
-/// an input brings one of them.
+/// Own values that leave before everything is heard that has come meanwhile: if each is small, others may have sent as
+/// many, and an input brings one of them.
 const IN_TURN: usize = 16;
 
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Sending {
-    /// What may leave yet of own values.
+    /// The bytes, and the number, of own values that may leave yet.
     bytes: usize,
     values: usize,
     /// Datagrams of an own value that are next.
@@ -43,8 +43,8 @@ impl Sending {
         self.values = self.values.saturating_sub(1);
     }
 
-    /// The next datagrams of own values, after everything else that there is to say, and not all at once: who does
-    /// nothing but send is taken for dead. `began`: another value is under way.
+    /// The next datagrams of own values, after everything else that there is to say, and not all at once: a process
+    /// that does nothing but send is taken for dead. `began`: another value is under way.
     pub fn next(
         &mut self,
         now: Time,
@@ -74,7 +74,7 @@ impl Sending {
         })
     }
 
-    /// Whether own values wait to leave, that others may come first.
+    /// Whether own values wait to leave, so that others may come first.
     pub fn has_more(&self, ring: Option<&Stream>) -> bool {
         let has_own = |stream: &Stream| stream.cast.is_some() && stream.has_own();
         self.is_used() && ring.is_some_and(has_own)

@@ -1,7 +1,7 @@
-//! A place in the order to begin at, and what has to be known of everything before it.
+//! A snapshot: a place in the order to begin at, and everything that has to be known of the instances before it.
 //!
-//! Messages may be cut there: their first parts are values before it. Others are told them with the base; on the disk they stay where
-//! they are, as votes, so that no record grows with them.
+//! Messages may be cut there: their first parts are values before it. Others are told these values with the snapshot;
+//! on the disk the values stay where they are, as votes, so that no record grows with them.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -13,30 +13,30 @@ use crate::{Instance, Proposers, Round, Value, ValueId, Vote};
 use rota_core::contract::Process;
 use rota_core::mutants::{self, Mutant};
 
-/// What follows from all instances before one of them: the same for all.
+/// Everything that follows from the instances before a place: the same at all processes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Snapshot {
     /// The first instance that is not part of it.
     pub next: Instance,
-    /// Which values have counted.
+    /// The table of values that have counted.
     pub table: Proposers,
-    /// In which instance the members were named last, and who they are.
+    /// The instance in which the members were named last, and the members.
     pub view: Option<(Instance, Arc<[Process]>)>,
     /// Messages that are cut and go on behind it.
     pub open: BTreeMap<Process, Open>,
-    /// Who needs what of it.
+    /// The accounts of the ring.
     pub accounts: Table,
 }
 
 /// A message that goes on behind a place: its parts before that.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Open {
-    /// The values that hold them, each with its instance. Their counters are dense, and the last is that of the process's last value
-    /// that counted. None: they are forgotten.
+    /// The values that hold them, each with its instance. Their counters are dense, and the last is that of the
+    /// process's last value that counted. Empty: they are forgotten.
     pub values: Vec<(Instance, Bytes)>,
 }
 
-/// A base as it is on the disk: of values only in which instances they are.
+/// A snapshot as it is on the disk: with the instances of values, and without the values.
 #[derive(Clone, Default, Debug)]
 pub struct SnapshotRecord {
     pub base: Snapshot,
@@ -56,7 +56,7 @@ impl Default for Snapshot {
 }
 
 impl Snapshot {
-    /// What was decided next. Whether it counts.
+    /// Takes the next decided value. Returns whether it counts.
     pub fn advance(&mut self, vote: &Vote) -> bool {
         self.next = vote.end();
         match &vote.value {
@@ -96,7 +96,7 @@ impl Snapshot {
         self.table.counted(process)
     }
 
-    /// The first instance whose value is needed by who begins here.
+    /// The first instance whose value is needed by a process that begins here.
     pub fn floor(&self) -> Instance {
         let firsts = self.open.values().filter_map(|open| open.values.first());
         firsts
@@ -106,8 +106,8 @@ impl Snapshot {
             .min(self.next)
     }
 
-    /// Forgets messages that began before an instance: whoever begins here and sees their last part is told that it has missed
-    /// it.
+    /// Forgets messages that began before an instance: a process that begins here and sees their last part is told that
+    /// it has missed it.
     pub fn forget_open(&mut self, before: Instance) {
         for open in self.open.values_mut() {
             if open.values.first().is_some_and(|(at, _)| *at < before) {
@@ -138,7 +138,7 @@ impl Snapshot {
         votes
     }
 
-    /// Something that was ordered about who needs what. What cannot be changes nothing, alike everywhere.
+    /// Applies an ordered command on the accounts. A refused command changes nothing, alike everywhere.
     fn account(&mut self, at: Instance, (command, time): (accounts::Command, u64)) {
         let _ = self.accounts.apply((at, time), command);
     }
@@ -154,7 +154,7 @@ impl Snapshot {
             Some(goes_on) => {
                 let is_known = self.open.contains_key(&process);
                 let open = self.open.entry(process).or_default();
-                // What goes on with something that is forgotten is of no use either.
+                // A part of a message whose beginning is forgotten is of no use either.
                 if goes_on && is_known && open.values.is_empty() {
                     return;
                 }
@@ -168,7 +168,7 @@ impl Snapshot {
 }
 
 impl SnapshotRecord {
-    /// With the values that votes have; messages of which any is missing are forgotten.
+    /// The snapshot with the values that votes have; a message with a missing value is forgotten.
     pub fn with_values(self, votes: &[Vote]) -> Snapshot {
         let Self { mut base, open } = self;
         let before = votes.iter().filter(|vote| vote.first < base.next);

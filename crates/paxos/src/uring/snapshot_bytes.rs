@@ -1,4 +1,4 @@
-//! Bytes of bases: as they are told over links, with all values, and as they are on the disk, with none. Reading is total.
+//! Bytes of snapshots: over links with all values, and on the disk with none. Reading is total.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -21,14 +21,14 @@ impl Snapshot {
         out
     }
 
-    /// What [`Self::encode`] has made, or another process; `None` for anything else.
+    /// Reads the bytes of [`Self::encode`], of this process or another; `None` for anything else.
     pub fn decode(bytes: Bytes) -> Option<Self> {
         Source(bytes).base()
     }
 }
 
 impl Source {
-    /// What a base has beside the messages that go on behind it.
+    /// A snapshot without the messages that go on behind it.
     fn base_head(&mut self) -> Option<Snapshot> {
         let (next, named) = (self.number()?, self.number()?);
         let lives = self.list(|source| {
@@ -53,7 +53,8 @@ impl Source {
         })
     }
 
-    /// Of each message that goes on behind `next`: whose it is, and what `read` finds of each of its values, by instance.
+    /// The messages that go on behind `next`: the process of each, and the result of `read` for each of its values, by
+    /// instance.
     fn open<T>(
         &mut self,
         next: Instance,
@@ -74,7 +75,7 @@ impl Source {
         })
     }
 
-    /// At the end of a base, where the ring has any.
+    /// The accounts at the end of a snapshot, if the ring has any.
     fn accounts_or_none(&mut self) -> Option<Table> {
         match self.is_over() {
             true => Some(Table::default()),
@@ -82,7 +83,7 @@ impl Source {
         }
     }
 
-    /// A base as it is told, with all values.
+    /// A snapshot as it is told, with all values.
     pub fn base(&mut self) -> Option<Snapshot> {
         let base = self.base_head()?;
         let open = self.open(base.next, |source, at| {
@@ -102,7 +103,7 @@ impl Source {
         })
     }
 
-    /// A base as it is on the disk.
+    /// A snapshot as it is on the disk.
     pub fn base_record(&mut self) -> Option<SnapshotRecord> {
         let mut base = self.base_head()?;
         let open = self.open(base.next, |_, at| Some(at))?;
@@ -142,7 +143,7 @@ fn put_open(out: &mut Vec<u8>, base: &Snapshot, put: impl Fn(&mut Vec<u8>, &Byte
     }
 }
 
-/// A base as it is told, with all values.
+/// A snapshot as it is told, with all values.
 pub fn put_base(out: &mut Vec<u8>, base: &Snapshot) {
     put_base_head(out, base);
     put_open(out, base, |out, value| {
@@ -151,7 +152,7 @@ pub fn put_base(out: &mut Vec<u8>, base: &Snapshot) {
     });
 }
 
-/// A base as it is on the disk.
+/// A snapshot as it is on the disk.
 pub fn put_base_record(out: &mut Vec<u8>, base: &Snapshot) {
     put_base_head(out, base);
     put_open(out, base, |_, _| {});

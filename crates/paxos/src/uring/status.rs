@@ -1,4 +1,4 @@
-//! What a process is doing, in words for people.
+//! The status of a process, in sentences for people.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -49,7 +49,7 @@ pub fn state(of: &URing) -> String {
     format!("operational: {ring} (configuration {number}, coordinator {coordinator}){log}")
 }
 
-/// Who needs so much that the ring takes nothing soon, or takes nothing now.
+/// The partitions that need so much that the ring takes no messages soon, or takes none now.
 pub fn needed(of: &URing) -> Option<String> {
     let (bytes, most) = (of.learning.needed_bytes(), of.cx.settings.hold_bytes);
     if bytes < most / 2 {
@@ -82,7 +82,8 @@ fn names(nodes: &[NodeId]) -> String {
     names.join(", ")
 }
 
-/// That no majority of the acceptors has its store, if those that are there say so: nothing goes on by itself then.
+/// The words that no majority of the acceptors has its store, if those that are there say so: nothing goes on by itself
+/// then.
 fn lost_stores(config: &Config, links: &Peers, voter: &Voter) -> Option<String> {
     let now = |who: &AcceptorId| {
         if who.node == voter.id().node {
@@ -101,8 +102,8 @@ fn lost_stores(config: &Config, links: &Peers, voter: &Voter) -> Option<String> 
     })
 }
 
-/// Acceptors of the configuration to which there is no link, if so many that no majority of them is there. For the status
-/// alone: links that are down in one place only do not keep the ring from ordering along the others.
+/// Acceptors of the configuration to which there is no link, if too few are left for a majority. For the status alone:
+/// links that are down in one place only do not keep the ring from ordering along the others.
 fn missing_majority(of: &URing, config: &Config) -> Option<Vec<NodeId>> {
     let there = |process: Process| of.membership.is_there(&of.cx, &of.links, process);
     let is_there = |who: &AcceptorId| {
@@ -118,7 +119,7 @@ fn missing_majority(of: &URing, config: &Config) -> Option<Vec<NodeId>> {
     (!is_majority_there).then_some(missing)
 }
 
-/// What the round waits for, as far as this process knows.
+/// The instances or promises that the round waits for, as far as this process knows.
 fn waits_for(of: &URing) -> Option<String> {
     if let Some(lack) = of.voter.lack() {
         let missing = lack.upto.saturating_sub(of.learning.next());

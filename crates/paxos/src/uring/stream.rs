@@ -1,10 +1,10 @@
-//! What goes along the ring of one configuration: values to the coordinator, its proposals to all, and how far
-//! votes go.
+//! The stream along the ring of one configuration: values to the coordinator, its proposals to all, and the progress of
+//! votes.
 //!
 //! From the coordinator on, positions in the ring are counted as *distance*: the coordinator has 0, its successor 1. A
-//! value goes from its proposer up to the coordinator, a proposal from the coordinator up to its predecessor. Whoever
-//! is at the distance of the proposer or beyond has had the value on the first of these ways, and is sent only its
-//! name on the second; so a value crosses each link at most once (Multi-Ring Paxos §4, fig. 2).
+//! value goes from its proposer up to the coordinator, a proposal from the coordinator up to its predecessor. A process
+//! at the distance of the proposer or beyond has had the value on the first of these ways, and is sent only its name on
+//! the second; so a value crosses each link at most once (Multi-Ring Paxos §4, fig. 2).
 
 mod multicast;
 mod neighbours;
@@ -26,10 +26,10 @@ use rota_core::mutants::{self, Mutant};
 
 pub use neighbours::{Hail, PendingControl};
 
-/// Values that were forgotten with a base, and which the ring may still name.
+/// Values that were forgotten with a snapshot, and which the ring may still name.
 #[derive(Clone, Copy, Debug, Default)]
 struct Forgotten {
-    /// Those before this instance.
+    /// The instance before which values were forgotten.
     upto: Instance,
     /// The predecessor was asked last to bring the value in this instance, and those behind it.
     asked: Option<Instance>,
@@ -38,43 +38,45 @@ struct Forgotten {
 /// The ring of a configuration, as one of its processes sees it.
 #[derive(Debug)]
 pub struct Stream {
-    /// Of which configuration.
+    /// The number of the configuration.
     pub round: Round,
     ring: Vec<Process>,
     me: usize,
     coordinator: usize,
     pub hail: Hail,
-    /// Of the last word to the predecessor.
+    /// The epoch of the last resume message to the predecessor.
     epoch: u32,
-    /// When the predecessor was heard last.
+    /// The time at which the predecessor was last heard.
     pub heard: Time,
-    /// When it last said something beside the ring, or sent what was left of a configuration before: it lives.
+    /// The time at which it last sent something beside the ring, or messages left from a configuration before: it
+    /// lives.
     pub alive: Time,
-    /// When the successor was sent something last, or should have been.
+    /// The time at which the successor was last sent something, or should have been.
     pub spoken: Time,
-    /// It is to hear something even if there is nothing to say.
+    /// The successor is to hear something even if there is nothing to say.
     pub beat: bool,
     out: Option<Successor>,
-    /// Since when there is none.
+    /// The time since which the successor has not said from where on to send.
     apart: Time,
-    /// What the successor has not been told, where values are multicast.
+    /// The control records that the successor has not been told, if values are multicast.
     pub news: PendingControl,
     window: Window,
-    /// What came by and was not proposed yet.
+    /// Values that came by and were not proposed yet.
     carried: InTransit,
     forgotten: Forgotten,
     own: Queue,
     through: Queue,
     fair: Fair,
-    /// Where values are multicast.
+    /// The state of multicast, if values are multicast.
     pub cast: Option<Cast>,
 }
 
 impl Stream {
-    /// Of this configuration; `None` if `me` is not in its ring. `window_bytes`: what one process may have under way.
+    /// The ring of this configuration; `None` if `me` is not in it. `window_bytes`: the bytes that one process may have
+    /// under way.
     pub fn new(now: Time, config: &Config, me: Process, window_bytes: usize) -> Option<Self> {
         let most_bytes = 4 * window_bytes * config.ring.len();
-        // One window on its way, and one that has counted where it comes from and not here.
+        // One window on its way, and one that has counted at its proposer and not here.
         let most_carried = 2 * window_bytes;
         let place = |who: Process| config.ring.iter().position(|other| *other == who);
         let (me, coordinator) = (place(me)?, place(config.coordinator)?);
@@ -102,13 +104,13 @@ impl Stream {
         })
     }
 
-    /// To whom it sends; `None` if it is alone.
+    /// The process to which this one sends; `None` if it is alone.
     pub fn successor(&self) -> Option<Process> {
         let next = (self.me + 1) % self.ring.len();
         (next != self.me).then(|| self.ring[next])
     }
 
-    /// Who sends to it; `None` if it is alone.
+    /// The process that sends to this one; `None` if it is alone.
     pub fn predecessor(&self) -> Option<Process> {
         let count = self.ring.len();
         let before = (self.me + count - 1) % count;
@@ -145,8 +147,8 @@ impl Stream {
         place.is_some_and(|place| self.cast.is_some() || along(place))
     }
 
-    /// A value goes to the coordinator, if it is a member's and new. `false` if its proposer has more under way than it
-    /// may.
+    /// Puts a value on its way to the coordinator, if it is a member's and new. `false` if its proposer has more under
+    /// way than it may.
     pub fn carry(&mut self, id: ValueId, frame: Bytes) -> bool {
         let place = self.place(id.process);
         let Some(place) = place.filter(|_| self.carried.get(id).is_none()) else {
@@ -175,7 +177,7 @@ impl Stream {
         }
     }
 
-    /// What is on its way to the coordinator here, in bytes.
+    /// The bytes of values here that are on their way to the coordinator.
     pub fn carried_bytes(&self) -> usize {
         let cast = self.cast.as_ref().map_or(0, Cast::bytes);
         self.carried.bytes() + cast
@@ -186,7 +188,8 @@ impl Stream {
         Some((place, self.carried.take(place, id)?))
     }
 
-    /// At the coordinator: the value that is to be proposed next. `table`: what counts behind all that was.
+    /// At the coordinator: the value that is to be proposed next. `table`: the values that count when all proposals are
+    /// decided.
     pub fn next_value(&mut self, table: &Proposers) -> Option<ValueId> {
         if self.cast.is_some() {
             return self.next_multicast(table);
@@ -200,7 +203,7 @@ impl Stream {
         through
     }
 
-    /// What came by under this name.
+    /// Takes the value that came by under this name.
     pub fn take_value(&mut self, id: ValueId) -> Option<Bytes> {
         let (place, frame) = self.uncarry(id)?;
         if self.leads() {
@@ -209,16 +212,16 @@ impl Stream {
         Some(frame)
     }
 
-    /// A proposal of this round: the next one. It goes on to the successor.
+    /// Takes the next proposal of this round, which goes on to the successor.
     pub fn propose(&mut self, vote: Vote, whole: bool) {
-        // What is proposed again from an earlier round may not count, and is then proposed once more.
+        // A value that is proposed again from an earlier round may not count, and is then proposed once more.
         if let (Value::Packet { id, .. }, false) = (&vote.value, whole) {
             self.uncarry(*id);
         }
         self.window.push(vote, whole);
     }
 
-    /// What a proposal proposes, and whether nobody had the value before; `None` if its value is not here.
+    /// The value of a proposal, and whether no process had it before; `None` if the value is not here.
     pub fn resolve(&mut self, proposal: Proposal) -> Option<(Value, bool)> {
         Some(match proposal {
             Proposal::Named(id) => {
@@ -233,8 +236,8 @@ impl Stream {
         })
     }
 
-    /// A value is named in an instance, and is not here. If it was forgotten with a base the predecessor is to bring it,
-    /// and those behind. Once: it may not know what is meant. Whether it is asked.
+    /// A value is named in an instance, and is not here. If it was forgotten with a snapshot, the predecessor is asked
+    /// to bring it and those behind, once: the predecessor may not know what is meant. Returns whether it is asked.
     pub fn ask_forgotten(&mut self, first: Instance) -> bool {
         let Forgotten { upto, asked } = self.forgotten;
         let asks = first < upto && asked != Some(first) && self.cast.is_none();
@@ -246,7 +249,7 @@ impl Stream {
         asks
     }
 
-    /// Instances whose values were forgotten with a base, and are to be brought.
+    /// Instances whose values were forgotten with a snapshot, and are to be brought.
     fn forgotten(&self) -> impl Iterator<Item = Instance> {
         let Forgotten { upto, asked } = self.forgotten;
         let next = self.window.next();
@@ -262,7 +265,7 @@ impl Stream {
         self.forget_parts(id);
     }
 
-    /// Of each process, values up to some counter have counted before this instance.
+    /// Values up to some counter of each process have counted before this instance.
     pub fn counted_to(&mut self, next: Instance, counted: impl Fn(Process) -> Option<u64>) {
         self.forgotten.upto = next;
         for (place, process) in self.ring.clone().into_iter().enumerate() {
@@ -274,7 +277,7 @@ impl Stream {
         }
     }
 
-    /// Where the next proposal is expected; 0 if any is.
+    /// The instance in which the next proposal is expected; 0 if any is.
     pub const fn next(&self) -> Instance {
         self.window.next()
     }
@@ -285,7 +288,7 @@ impl Stream {
         held.unwrap_or(self.window.next())
     }
 
-    /// Proposals before this place do not come: somebody has forgotten them.
+    /// Proposals before this place do not come: they are forgotten.
     pub fn jump(&mut self, to: Instance) {
         if to > self.end() {
             self.window.jump(to);
@@ -295,8 +298,8 @@ impl Stream {
         }
     }
 
-    /// All acceptors of the ring have voted for what is before `low`, a majority for what is before `reached`: who lacks
-    /// that gets it elsewhere.
+    /// Forgets proposals: all acceptors of the ring have voted for those before `low`, a majority for those before
+    /// `reached`: a process that lacks a decided value gets it elsewhere.
     pub fn forget(&mut self, low: Instance, reached: Instance) {
         let coordinator = self.ring[self.coordinator];
         let goes_on = self.successor().is_some_and(|next| next != coordinator);

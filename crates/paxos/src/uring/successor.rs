@@ -1,4 +1,4 @@
-//! What the successor wants.
+//! The successor in the ring: its last resume message, and what it was told since.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,20 +8,20 @@ use crate::Instance;
 use rota_core::contract::Session;
 use rota_core::mutants::{self, Mutant};
 
-/// What it has said, and what it was told since then.
+/// The last resume message of the successor, and what it was told since then.
 #[derive(Clone, Debug)]
 pub struct Successor {
     pub session: Session,
     pub epoch: u32,
     /// The next proposal to send.
     pub at: Instance,
-    /// By acceptor: the last that was told of its votes.
+    /// By acceptor: the first instance without its vote, as the successor was last told.
     pub told: Vec<Instance>,
-    /// Likewise of what it has learnt.
+    /// Likewise the first instance that it has not learnt.
     pub told_learnt: Vec<Instance>,
-    /// Likewise whether it was told that its log has failed.
+    /// Likewise whether the successor was told that its log has failed.
     pub told_mute: Vec<bool>,
-    /// By place in the ring: the last that was told of how often values had to be asked for.
+    /// By place in the ring: the number of times that values had to be asked for, as the successor was last told.
     pub told_losses: Vec<u64>,
     /// It wants the values of proposals in these instances.
     pub lacks: Vec<Instance>,
@@ -30,7 +30,7 @@ pub struct Successor {
 }
 
 impl Successor {
-    /// One that has said this, and was told nothing of so many acceptors and processes.
+    /// A successor that has said this, and was told nothing of these numbers of acceptors and processes.
     pub fn new(
         session: Session,
         (follow, lacks): (&ResumeFrom, Vec<Instance>),

@@ -8,15 +8,15 @@ use rota_core::wire::{Frame, service_code, service_of};
 
 /// In the first byte: the last message goes on in the next value.
 const CUT: u8 = 0x80;
-/// The first byte of a value that has no messages, but a command about who needs what.
+/// The first byte of a value that has no messages, but a command on the accounts.
 const ACCOUNT: u8 = 0x40;
 
-/// What comes before the frame.
+/// The byte before the frame.
 pub fn lead(service: Service, is_cut: bool) -> u8 {
     service_code(service) | if is_cut { CUT } else { 0 }
 }
 
-/// A command about who needs what, as a value.
+/// A command on the accounts, as a value.
 pub fn of_account(command: &Command, time: u64) -> Bytes {
     let mut value = alloc::vec![ACCOUNT];
     value.extend(command.encode(time));
@@ -28,12 +28,12 @@ pub fn account(value: &Bytes) -> Option<(Command, u64)> {
     is_account(value).then(|| Command::decode(value.slice(1..)))?
 }
 
-/// Whether it has no messages.
+/// Whether a value has no messages, but such a command.
 pub fn is_account(value: &Bytes) -> bool {
     value.first() == Some(&ACCOUNT)
 }
 
-/// What is in it; `None` if it is none.
+/// The service and the frame in a value; `None` if it is no value with messages.
 pub fn read(mut value: Bytes) -> Option<(Service, Frame)> {
     let first = value.try_get_u8().ok()?;
     let service = service_of(first & !CUT).ok()?;
@@ -42,7 +42,8 @@ pub fn read(mut value: Bytes) -> Option<(Service, Frame)> {
     (is_cut == (first & CUT > 0)).then_some((service, frame))
 }
 
-/// If the last message in a value goes on in the next one: whether the value is all part of one that began before it.
+/// If the last message in a value goes on in the next one: whether the whole value is part of a message that began
+/// before it.
 pub fn cut(value: &Bytes) -> Option<bool> {
     if value.first()? & CUT == 0 {
         return None;
@@ -57,7 +58,7 @@ pub fn last_whole(value: &Bytes) -> u64 {
     read(value.clone()).map_or(0, |(_, frame)| frame.end().counter.saturating_sub(1))
 }
 
-/// Whether it is one.
+/// Whether these bytes are a value.
 pub fn is_sound(value: &Bytes) -> bool {
     match is_account(value) {
         true => account(value).is_some(),

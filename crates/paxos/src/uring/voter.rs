@@ -1,9 +1,8 @@
-//! The acceptor of a process, with its log: what it promises, votes for and forgets, and that nothing of it is told before it is
-//! durable.
+//! The acceptor of a process, with its log: its promises, votes and trims, none of which is told before it is durable.
 //!
-//! While the log is away the acceptor promises nothing and votes for nothing, and everybody is told so. What it knows it keeps
-//! in memory, and goes on learning. When the log is open again it is brought to what memory has, which is never less than what was
-//! told to be durable ([`refill`]); then the acceptor is one again.
+//! While the log is away the acceptor promises nothing and votes for nothing, and everybody is told so. It keeps its
+//! state in memory, and goes on learning. When the log is open again it is brought to the state in memory, which is
+//! never less than what was told to be durable ([`refill`]); then the acceptor votes again.
 
 mod log;
 mod refill;
@@ -22,16 +21,16 @@ use rota_core::mutants::{self, Mutant};
 pub use log::Reopened;
 pub use refill::LogRepair;
 
-/// A hint at what is decided is written once for so many instances.
+/// A hint at the decided instances is written once in this many instances.
 const HINT_EVERY: u64 = 32;
 
-/// So many records are forgotten at once: others wait meanwhile.
+/// The most records that are forgotten at once: others wait meanwhile.
 const MOST_AT_ONCE: usize = 4096;
 
-/// What an acceptor lacked when it promised.
+/// The instances that an acceptor lacked when it promised.
 #[derive(Clone, Copy, Debug)]
 pub struct Lack {
-    /// To whom, and for which round.
+    /// The coordinator and the round of the promise.
     pub coordinator: Process,
     pub round: Round,
     /// All before this is decided.
@@ -44,22 +43,22 @@ pub struct Voter {
     /// Its node is one of those that vote.
     is_acceptor: bool,
     acceptor: Acceptor,
-    /// Its log has all that it is, and its name.
+    /// Its log has its whole state, and its name.
     named: bool,
     /// It has not voted for all that was proposed in this round, and so votes for nothing more in it.
     early: bool,
-    /// What it lacked when it promised, until the round begins: the coordinator may wait for it.
+    /// The instances that it lacked when it promised, until the round begins: the coordinator may wait for it.
     lack: Option<Lack>,
-    /// What follows from everything that it has forgotten.
+    /// The snapshot of everything that it has forgotten.
     trimmed: Snapshot,
     /// The hint that was written last.
     hinted: Instance,
     disk: Disk,
-    /// For so many times as long as at first the disk is waited for.
+    /// The time for which the disk is waited for, as a multiple of the first.
     hang_patience: u64,
-    /// When the log was given up last.
+    /// The time at which the log was last given up.
     gave_up: Time,
-    /// What may be told now.
+    /// The effects that may follow now.
     ready: Vec<Effect>,
 }
 
@@ -82,7 +81,7 @@ impl Voter {
         }
     }
 
-    /// What was found in the log of a process that starts. `drawn`: the name of a store that has none.
+    /// Takes the state that was found in the log of a process that starts. `drawn`: the name of a store that has none.
     pub fn start(&mut self, cx: &Context, found: &mut Found, drawn: u64) {
         self.on_configuration(cx, None);
         self.disk.failed = found.damaged;
@@ -131,17 +130,17 @@ impl Voter {
         self.is_acceptor && !self.named && !self.disk.failed
     }
 
-    /// Whether what is learnt is kept, and can be read again: in memory also while the log is away.
+    /// Whether learnt values are kept, and can be read again: in memory also while the log is away.
     pub fn remembers(&self) -> bool {
         self.is_acceptor && !(self.disk.failed && mutants::on(Mutant::U60))
     }
 
-    /// As whom it votes.
+    /// The name under which it votes.
     pub fn id(&self) -> AcceptorId {
         self.acceptor.id()
     }
 
-    /// Everything before this is forgotten.
+    /// The first instance that is not forgotten.
     pub fn kept(&self) -> Instance {
         self.acceptor.kept()
     }
@@ -151,27 +150,27 @@ impl Voter {
         self.acceptor.votes()
     }
 
-    /// What follows from everything that it has forgotten.
+    /// The snapshot of everything that it has forgotten.
     pub const fn trimmed(&self) -> &Snapshot {
         &self.trimmed
     }
 
-    /// How far its votes in the newest round go, as far as they are durable.
+    /// The last round with a durable vote, and the first instance of that round without one.
     pub fn voted(&self) -> (Round, Instance) {
         self.acceptor.voted()
     }
 
-    /// Up to where what was learnt is durable.
+    /// The instance before which everything learnt is durable.
     pub const fn learnt(&self) -> Instance {
         self.disk.learnt()
     }
 
-    /// What it lacked when it promised.
+    /// The instances that it lacked when it promised.
     pub const fn lack(&self) -> Option<&Lack> {
         self.lack.as_ref()
     }
 
-    /// A proposal of the round that starts so.
+    /// Votes for a proposal of the round that starts at `start`.
     pub fn accept(&mut self, (start, kept): (Instance, Instance), vote: &Vote) {
         if self.votes() {
             // An earlier round is refused; then a word with a newer configuration is on its way.
@@ -180,13 +179,13 @@ impl Voter {
         }
     }
 
-    /// What was decided is kept.
+    /// Keeps a decided value.
     pub fn learn(&mut self, vote: Vote) {
         self.acceptor.learn(vote);
     }
 
-    /// Phase 1B: it promises, having learnt everything before `next`. Where it lacks something before `from` it promises once
-    /// more when it has learnt that.
+    /// Phase 1B: it promises, having learnt everything before `next`. If it lacks instances before `from` it promises
+    /// once more when it has learnt them.
     pub fn promise(&mut self, to: Process, (round, from): (Round, Instance), next: Instance) {
         if !mutants::on(Mutant::N18) {
             self.hold(next);
@@ -196,13 +195,13 @@ impl Voter {
         }
     }
 
-    /// It lacks something that the coordinator of a round knows; or nothing any more.
+    /// It lacks instances that the coordinator of a round knows; or none any more.
     pub const fn lacks(&mut self, lack: Option<Lack>) {
         self.lack = lack;
     }
 
-    /// When it has learnt what it lacked it promises once more, unless the round has begun with others: then it would tell
-    /// all that it has voted for since. `round`: the newest one that has begun.
+    /// Promises once more when it has learnt the instances that it lacked, unless the round has begun with other
+    /// promises: then it would tell all its votes since. `round`: the newest one that has begun.
     pub fn promise_again(&mut self, next: Instance, round: Round) {
         if !mutants::on(Mutant::U41) {
             self.lack.take_if(|lack| round >= lack.round);
@@ -215,7 +214,7 @@ impl Voter {
         }
     }
 
-    /// The next start of this process need not ask others for what is below.
+    /// Writes a hint: the next start of this process need not ask others for the instances below.
     pub fn hint(&mut self, next: Instance) {
         let is_due = next >= self.hinted + HINT_EVERY && !mutants::on(Mutant::U45);
         if is_due && self.votes() {
@@ -228,7 +227,8 @@ impl Voter {
         }
     }
 
-    /// What is before this, and kept here, is what was decided. That is durable when whatever is said next is.
+    /// The votes before this instance that are kept here are for decided values. That is durable when the next effect
+    /// follows.
     fn hold(&mut self, upto: Instance) {
         if upto > self.hinted {
             self.hinted = upto;
@@ -236,8 +236,8 @@ impl Voter {
         }
     }
 
-    /// It forgets what is far behind `next`, up to where everything was learnt here, but nothing that a majority has not
-    /// learnt before `learnt`, and nothing that somebody needs: what is from `needed` on.
+    /// Forgets instances that are far behind `next`, before which everything was learnt here, but none from `learnt`
+    /// on, which a majority may not have learnt, and none from `needed` on, which partitions need.
     pub fn trim(
         &mut self,
         cx: &Context,
@@ -258,8 +258,8 @@ impl Voter {
         let needed = needed.filter(|_| !mutants::on(Mutant::U119));
         let is_needed = needed.is_some_and(|needed| needed <= self.trimmed.next);
         if next >= self.trimmed.next + keep + slack && !is_needed {
-            // What others have to learn yet is not forgotten: if this one dies, nobody else may be able to tell. Nor may they when
-            // they are restarted, but for what their hints say.
+            // Instances that others have to learn yet are not forgotten: if this acceptor dies, no other may be able to
+            // tell them. Others that are restarted can tell only the instances before their hints.
             let hinted = match mutants::on(Mutant::U80) {
                 true => 0,
                 false => HINT_EVERY,
@@ -272,10 +272,10 @@ impl Voter {
         }
     }
 
-    /// Everything below is forgotten here.
+    /// Forgets everything below here, or as much as is forgotten at once.
     fn trim_to(&mut self, cx: &Context, below: Instance) {
         let mut base = self.trimmed.clone();
-        // What is more follows soon: others wait for this one.
+        // The rest follows soon: others wait for this process.
         let votes = self.acceptor.votes().from(base.next);
         let mut votes = votes.take_while(|vote| vote.first < below);
         let last = votes.nth(MOST_AT_ONCE);
@@ -291,8 +291,8 @@ impl Voter {
         self.rest_on(cx, base, None);
     }
 
-    /// Everything before a base is forgotten. `lacks`: of the values that go on behind it none is among the votes; they become
-    /// votes of this round at least.
+    /// Forgets everything before a snapshot. `lacks`: none of the values of messages that go on behind it is among the
+    /// votes; they become votes of this round at least.
     pub fn rest_on(&mut self, cx: &Context, mut base: Snapshot, lacks: Option<Round>) {
         let most = 4 * cx.settings.kept_instances;
         base.forget_open(base.next.saturating_sub(most));
@@ -303,7 +303,8 @@ impl Voter {
         self.trimmed = base;
     }
 
-    /// A round in which nothing else was or will be voted for in what is decided: no vote for the same is of a higher one.
+    /// A round for votes for decided values: no other value was or will be voted for in it, and no vote for the same
+    /// instance is of a higher one.
     fn label(&self, number: Round) -> Round {
         self.acceptor.promised().max(number)
     }
@@ -328,7 +329,7 @@ impl Voter {
         }
     }
 
-    /// An answer of the register, and what it has to remember of that.
+    /// Takes an answer of the register, and the state that the register has to remember for it.
     pub fn answer(&mut self, slot: Option<(Round, &Slot<Arc<Config>>)>, answer: Effect) {
         if let Some((number, slot)) = slot {
             self.disk.put_slot(number, slot);
@@ -341,7 +342,7 @@ impl Voter {
         }
     }
 
-    /// Says something when all before it is durable; the mutant, at once.
+    /// Adds an effect that follows when everything before it is durable; with the mutant, at once.
     fn when_durable(&mut self, effect: Effect, early: Mutant) {
         if mutants::on(early) {
             self.ready.push(effect);
@@ -350,19 +351,19 @@ impl Voter {
         }
     }
 
-    /// What has to be written now. `next`: all before is learnt.
+    /// The next request to the disk. `next`: everything before is learnt.
     pub fn request(&mut self, now: Time, next: Instance) -> Option<Output> {
         let places = (next, self.trimmed.floor());
         self.disk
             .request(now, &mut self.acceptor, places, &mut self.ready)
     }
 
-    /// What may be told now.
+    /// The effects that may follow now.
     pub fn take_ready(&mut self) -> Vec<Effect> {
         core::mem::take(&mut self.ready)
     }
 
-    /// Whether something may be told now.
+    /// Whether effects may follow now.
     pub fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }

@@ -12,19 +12,19 @@ use rota_core::mutants::{self, Mutant};
 #[derive(Clone, Debug)]
 pub struct Item {
     pub vote: Vote,
-    /// Nobody has had the value before.
+    /// No process has had the value before.
     pub whole: bool,
 }
 
-/// Those that somebody may still lack.
+/// The proposals that some process may still lack.
 #[derive(Debug)]
 pub struct Window {
     items: VecDeque<Item>,
     bytes: usize,
     most_bytes: usize,
-    /// So many of the first were passed: all have them.
+    /// The number of the first proposals that were passed: all acceptors have them.
     passed: usize,
-    /// What of each process was not, in bytes.
+    /// By process: the bytes of its values that were not passed.
     ahead: BTreeMap<Process, usize>,
     /// The first instance without a proposal; 0 if there was none at all.
     next: Instance,
@@ -48,12 +48,12 @@ impl Window {
         self.next
     }
 
-    /// What of a process some may lack, in bytes.
+    /// The bytes of a process's values that some acceptor may lack.
     pub fn ahead(&self, process: Process) -> usize {
         self.ahead.get(&process).copied().unwrap_or(0)
     }
 
-    /// All have what is before this place.
+    /// All acceptors have the proposals before this place.
     pub fn pass(&mut self, low: Instance) {
         while let Some(item) = self.items.get(self.passed)
             && item.vote.end() <= low
@@ -69,7 +69,7 @@ impl Window {
         first.map_or(self.next, |item| item.vote.first)
     }
 
-    /// Those from an instance on.
+    /// The proposals from an instance on.
     pub fn from(&self, at: Instance) -> impl Iterator<Item = &Item> {
         let first = self.items.partition_point(|item| item.vote.first < at);
         self.items.iter().skip(first)
@@ -85,7 +85,7 @@ impl Window {
         self.items.push_back(Item { vote, whole });
     }
 
-    /// What is before this place does not come.
+    /// Proposals before this place do not come.
     pub fn jump(&mut self, to: Instance) {
         self.items.clear();
         self.ahead.clear();
@@ -94,8 +94,8 @@ impl Window {
         self.next = to;
     }
 
-    /// What is before `low` nobody lacks. What is before `reached` is decided: an acceptor that is very far behind that
-    /// does not grow everybody's memory. It lacks proposals, and votes again in the next round.
+    /// Forgets proposals: nobody lacks those before `low`. Proposals before `reached` are decided: an acceptor that is
+    /// very far behind that does not grow everybody's memory. It lacks proposals, and votes again in the next round.
     pub fn forget(&mut self, low: Instance, reached: Instance) {
         while let Some(item) = self.items.front() {
             let end = item.vote.end();

@@ -1,4 +1,4 @@
-//! Bytes of what processes say to each other over links. Reading is total.
+//! Bytes of the messages between processes, over links. Reading is total.
 //!
 //! `docs/protocols/uring.md` has the layout.
 
@@ -16,7 +16,7 @@ use rota_core::wire::read_varint;
 /// The version of all of it.
 pub const VERSION: u8 = 2;
 
-/// What a batch begins with, in bytes.
+/// The bytes of the head of a batch.
 pub const HEAD_BYTES: usize = 2 + 8 + 1 + 8 + 4 + 3 * 8;
 
 /// The largest value, in bytes.
@@ -61,7 +61,7 @@ pub enum Said {
     Batch(Head, Bytes),
 }
 
-/// Reads a message: to which foundation its sender belongs (0: to none yet), and what it says. `None` if it is none.
+/// Reads a message: the foundation of its sender (0: none yet), and its contents. `None` if it is not valid.
 pub fn decode(bytes: Bytes) -> Option<(u64, Said)> {
     let mut source = Source(bytes);
     if source.u8()? != VERSION {
@@ -164,7 +164,7 @@ fn begin(kind: u8, founded: u64) -> Vec<u8> {
     out
 }
 
-/// What a batch begins with.
+/// The head of a batch.
 pub fn put_head(head: &Head) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     out.extend([VERSION, BATCH]);
@@ -266,17 +266,17 @@ fn put_promise(out: &mut Vec<u8>, promise: &Promise, more: bool) {
     promise.votes.iter().for_each(|vote| put_vote(out, vote));
 }
 
-/// The records of a batch in a ring of these processes, in order, up to the first that is none: that is an error.
+/// The records of a batch in a ring of these processes, in order, up to the first that is not valid: that is an error.
 #[derive(Debug)]
 pub struct Records<'a> {
     rest: Bytes,
     ring: &'a [Process],
-    /// Values of at least so many bytes are not copied out of it.
+    /// Values of at least this many bytes are not copied out of the batch.
     large: usize,
 }
 
-/// Values of at least a third of a message that has a buffer of its own stay in it, instead of being copied; so they keep at
-/// most three times their size. Other buffers are shared with what else came, and are to be read into again.
+/// Values of at least a third of a message that has a buffer of its own stay in it, instead of being copied; so they
+/// keep at most three times their size. Other buffers are shared with other messages, and are to be read into again.
 fn large(body: &Bytes) -> usize {
     match body.is_unique() {
         true => body.len().div_ceil(3),
@@ -330,7 +330,7 @@ impl<'a> Records<'a> {
         if !super::value::is_sound(&frame) {
             return None;
         }
-        // It is kept for long, and would keep the whole buffer it came in.
+        // The value is kept for long, and would keep the whole buffer it came in.
         Some(match frame.len() >= self.large {
             true => frame,
             false => Bytes::copy_from_slice(&frame),

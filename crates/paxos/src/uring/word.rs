@@ -1,4 +1,4 @@
-//! What processes say to each other.
+//! The messages between processes.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -7,13 +7,13 @@ use bytes::Bytes;
 use crate as paxos;
 use crate::{AcceptorId, Config, Instance, Promise, Round, ValueId, Vote};
 
-/// What is agreed on in the register.
+/// A message of the register, about configurations.
 pub type Arbitration = paxos::Word<Arc<Config>>;
 
-/// What goes from one process to another, past the ring.
+/// A message from one process to another, past the ring.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Word {
-    /// Who speaks.
+    /// The speaker, about itself.
     Hello(Hello),
     /// The newest configuration that the speaker knows.
     Known(Arc<Config>),
@@ -27,12 +27,12 @@ pub enum Word {
     Promise(Promise, bool),
     /// To the predecessor: send, from this place in the round on; proposals in these instances with their values.
     ResumeFrom(ResumeFrom, Vec<Instance>),
-    /// What was decided in these instances?
+    /// A question for the decided values of these instances.
     Fetch(Instance, Instance),
-    /// That, or a first part of it.
+    /// The answer: these values, or the first of them.
     Chosen(Vec<Vote>),
-    /// What was asked for is forgotten: the next bytes of the base to begin at, and how many come before them. `true` if
-    /// more come.
+    /// The answer if the instances are forgotten: the next bytes of the snapshot to begin at, and the number of bytes
+    /// before them. `true` if more come.
     Forgotten(u64, Bytes, bool),
     /// The speaker leaves of its own will.
     Leaving,
@@ -44,45 +44,46 @@ pub enum Word {
     Need(Instance),
 }
 
-/// What a process says of itself.
+/// The message of a process about itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hello {
     /// The newest configuration it knows; 0 if none.
     pub number: Round,
-    /// What it would vote as.
+    /// The acceptor as which it would vote; `None` if it would not.
     pub acceptor: Option<AcceptorId>,
     /// The newest configuration that it knows to be complete; 0 if none.
     pub complete: Round,
-    /// It wants to be taken in.
+    /// The process wants to be taken in.
     pub joins: bool,
 }
 
-/// To the predecessor: what is sent from here on, and what has come.
+/// A message to the predecessor: the place from which on it is to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ResumeFrom {
     /// In the ring of this configuration.
     pub round: Round,
-    /// Grows with each of them. What is sent names it.
+    /// The epoch, which grows with each of these messages. Batches name it.
     pub epoch: u32,
     /// The first instance of the round without a proposal; 0 if there is none at all.
     pub next: Instance,
 }
 
-/// What every batch along the ring begins with.
+/// The head of every batch along the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Head {
-    /// Of which foundation.
+    /// The foundation.
     pub founded: u64,
-    /// Of which configuration.
+    /// The number of the configuration.
     pub round: Round,
-    /// Of the successor's last [`ResumeFrom`].
+    /// The epoch of the successor's last [`ResumeFrom`].
     pub epoch: u32,
-    /// Where the round starts; 0 if that is not known yet.
+    /// The first instance of the round; 0 if that is not known yet.
     pub start: Instance,
-    /// Before this somebody has forgotten what was decided. Where the round has not begun: how much its coordinator was told
-    /// for that.
+    /// Some acceptor has forgotten the values decided before this instance. If the round has not begun: the amount that
+    /// its coordinator was told for that.
     pub kept: Instance,
-    /// The first instance of the batch's proposals, or of those that follow: what is before is here, or forgotten.
+    /// The first instance of the batch's proposals, or of those that follow: proposals before it were sent, or are
+    /// forgotten.
     pub from: Instance,
     /// The configuration is complete.
     pub complete: bool,
@@ -99,14 +100,14 @@ pub enum Record {
     Voted(u8, Instance),
     /// The acceptor with this index has learnt everything before this instance.
     Learnt(u8, Instance),
-    /// The process at this place of the ring had to ask for values so often.
+    /// The process at this place of the ring had to ask for values this number of times.
     Lost(u8, u64),
     /// The acceptor with this index votes for nothing more in this round: its log has failed, or something is missing before.
     LogFailed(u8),
 }
 
 impl Proposal {
-    /// How many instances it takes.
+    /// The number of instances that it takes.
     pub const fn span(&self) -> u64 {
         match self {
             Self::Named(_) | Self::Packet { .. } | Self::Members(..) => 1,
@@ -126,11 +127,11 @@ pub enum Proposal {
         id: ValueId,
         /// Its bytes.
         frame: Bytes,
-        /// Nobody has it.
+        /// No process has had it before.
         whole: bool,
     },
-    /// Who is a member from here on, by the configuration with this number.
+    /// The members from here on, by the configuration with this number.
     Members(Round, Arc<[rota_core::contract::Process]>),
-    /// Nothing, in so many instances.
+    /// A skip of this number of instances.
     Skip(u64),
 }

@@ -12,7 +12,7 @@ use rota_core::bytes::put_process;
 use rota_core::contract::{Pieces, PiecesWriter, Process};
 use rota_core::wire::put_varint;
 
-/// What a record takes beside a value's bytes, at most.
+/// The most bytes of a record beside its value.
 const RECORD_BYTES: usize = 1 + 1 + 10 + 10 + 5;
 
 /// A batch that is being written. Large values are not copied into it.
@@ -40,13 +40,13 @@ impl Writer {
         self.batch.len() == HEAD_BYTES
     }
 
-    /// Whether it takes a record with so many bytes.
+    /// Whether it takes a record with a value of these bytes.
     pub const fn takes(&self, bytes: usize) -> bool {
         let after = self.batch.len() + RECORD_BYTES + bytes;
         after <= self.room && (self.records == 0 || after <= self.enough)
     }
 
-    /// Whether it takes a word on votes.
+    /// Whether it takes a record about an acceptor or a process.
     pub const fn takes_vote(&self) -> bool {
         self.batch.len() + RECORD_BYTES <= self.room
     }
@@ -83,25 +83,25 @@ impl Writer {
         self.records += 1;
     }
 
-    /// How far an acceptor's votes go.
+    /// The first instance without an acceptor's vote.
     pub fn voted(&mut self, acceptor: u8, next: u64) {
         self.batch.small.extend([VOTED, acceptor]);
         put_varint(&mut self.batch.small, next);
     }
 
-    /// How far an acceptor has learnt.
+    /// The first instance that an acceptor has not learnt.
     pub fn learnt(&mut self, acceptor: u8, next: u64) {
         self.batch.small.extend([LEARNT, acceptor]);
         put_varint(&mut self.batch.small, next);
     }
 
-    /// How often the process at this place had to ask for values.
+    /// The number of times that the process at this place had to ask for values.
     pub fn lost(&mut self, place: u8, count: u64) {
         self.batch.small.extend([LOST, place]);
         put_varint(&mut self.batch.small, count);
     }
 
-    /// An acceptor has no votes any more.
+    /// An acceptor votes for nothing more in the round.
     pub fn mute(&mut self, acceptor: u8) {
         self.batch.small.extend([LOG_FAILED, acceptor]);
     }

@@ -1,4 +1,4 @@
-//! What an acceptor keeps, as it is written.
+//! Records of an acceptor, as they are written.
 
 use alloc::vec::Vec;
 
@@ -8,7 +8,7 @@ use crate::state_key::{FLOOR, PROMISED};
 use crate::{STATE_LOG, VOTES_LOG, Vote};
 use rota_core::contract::LogRecord;
 
-/// How large it is.
+/// The bytes of a record.
 pub fn bytes_of(record: &LogRecord) -> usize {
     match record {
         LogRecord::Put { bytes, .. } => bytes.len(),
@@ -27,7 +27,7 @@ pub fn state(key: u64, write: impl FnOnce(&mut Vec<u8>)) -> LogRecord {
     }
 }
 
-/// One that is a number.
+/// A record of the state that is a number.
 pub fn number(key: u64, number: u64) -> LogRecord {
     state(key, |out| out.extend(number.to_le_bytes()))
 }
@@ -41,7 +41,7 @@ pub fn voted(vote: &Vote) -> LogRecord {
     }
 }
 
-/// What an acceptor's record is on the disk; trims are written elsewhere.
+/// An acceptor's record as it is on the disk; `None` for a trim, which is written elsewhere.
 pub fn encode(record: paxos::Record) -> Option<LogRecord> {
     match record {
         paxos::Record::Promised(round) => Some(number(PROMISED, round)),

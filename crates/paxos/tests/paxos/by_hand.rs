@@ -1,4 +1,4 @@
-//! What the single machines do, by hand.
+//! The single machines, by hand.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is true of a run, whoever knows it.
+//! The judge of a run: it sees everything durable, and checks properties that must hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

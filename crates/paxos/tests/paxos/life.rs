@@ -1,5 +1,5 @@
-//! A process: all the machines together, and what makes them talk to each other. It is as simple as can be; how
-//! words really travel is the engines' business.
+//! A process: all the machines together, and the code that makes them talk to each other. It is as simple as can be;
+//! the real ways of messages are the engines' business.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

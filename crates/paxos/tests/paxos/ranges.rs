@@ -1,5 +1,5 @@
-//! What acceptors and learners know of ranges of skipped instances, of which each may have come in other parts, and in
-//! what round they have it.
+//! Ranges of skipped instances at acceptors and learners: each process may have a range in other parts, and in other
+//! rounds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a ring may forget: the table, and an acceptor that goes by it.
+//! Accounts: the table of the instances that a ring may forget, and an acceptor that goes by it.
 
 #[cfg(not(feature = "mutants"))]
 use std::collections::BTreeMap;

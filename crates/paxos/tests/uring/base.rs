@@ -1,4 +1,4 @@
-//! What others have forgotten: the base that a process begins at, as it comes over a link.
+//! Snapshots: a process begins at one when others have forgotten the instances before, as it comes over a link.
 
 use rota_core::contract::{ConfigurationKind, Delivery, Engine, Input, Process};
 use rota_paxos::uring::Word;

@@ -1,4 +1,4 @@
-//! Where values lie that came along the ring.
+//! The buffers that hold values that came along the ring.
 
 use bytes::Bytes;
 use rota_paxos::uring::{Record, Records, Said, Writer, decode};

@@ -1,4 +1,5 @@
-//! Messages that are cut where an acceptor forgets what is before: what it keeps of them, and what others are told.
+//! Messages that are cut where an acceptor trims its votes: the parts that it keeps, and the parts that others are
+//! told.
 
 use bytes::Bytes;
 use rota_core::contract::{Delivery, Engine, Input, LogRecord, Time};

@@ -1,4 +1,4 @@
-//! The disks of the world: how long they take, and when they fail, hang, and are opened again.
+//! The disks of the world: the times that they take, and those at which they fail, hang, and are opened again.
 
 use rota_core::contract::{Input, LogRecord, PersistError, PersistId};
 

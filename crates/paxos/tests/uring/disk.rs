@@ -1,4 +1,4 @@
-//! What a node has on its disk.
+//! The disk of a node, with its logs.
 
 use std::collections::{BTreeMap, VecDeque};
 

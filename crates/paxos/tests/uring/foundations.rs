@@ -1,5 +1,5 @@
-//! Clusters that were founded twice, and what may not pass from one to the other; and what is known of configurations
-//! after a restart.
+//! Clusters that were founded twice, and the messages that may not pass from one to the other; and the knowledge of
+//! configurations after a restart.
 
 use rota_core::contract::{Engine, Input};
 use rota_paxos::uring::{Hello, Snapshot, Word};

@@ -1,4 +1,4 @@
-//! A disk that has all that it has room for: what is proposed waits for it, and what speaks of no votes does not.
+//! A full disk: proposals wait for it, and records that speak of no votes do not.
 
 use rota_core::contract::LogRecord;
 use rota_paxos as paxos;

@@ -1,5 +1,5 @@
-//! Neighbours that say anything: a process that is told it neither panics, nor keeps more than it should, nor says
-//! what others could not read.
+//! Neighbours that say anything: a process that hears them neither panics, nor keeps more than it should, nor says
+//! things that others could not read.
 
 use std::sync::Arc;
 

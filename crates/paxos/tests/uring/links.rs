@@ -1,4 +1,4 @@
-//! Links between nodes: what is sent arrives in order, until the link breaks.
+//! Links between nodes: messages arrive in order, until the link breaks.
 
 use std::collections::{BTreeMap, VecDeque};
 

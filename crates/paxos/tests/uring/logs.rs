@@ -1,4 +1,4 @@
-//! Logs that fail, hang and are opened again, and what is found in them: rules of one acceptor.
+//! Logs that fail, hang and are opened again, and the records in them: rules of one acceptor.
 
 use bytes::Bytes;
 use rota_core::contract::{Engine, LogRecord, Time};

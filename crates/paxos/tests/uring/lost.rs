@@ -1,4 +1,4 @@
-//! Rules of a process that values are multicast to, and of which one does not come.
+//! Rules of a process to which values are multicast, and to which one does not come.
 
 use bytes::Bytes;
 use rota_core::contract::{Engine, Input, Time};

@@ -1,4 +1,4 @@
-//! Broken versions of the engine and of what it is built on, which have to be noticed.
+//! Broken versions of the engine and of the machines below it, which have to be noticed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

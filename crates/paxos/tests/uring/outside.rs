@@ -1,4 +1,4 @@
-//! Who is outside the ring: when it is taken in, and when it stands itself.
+//! Processes outside the ring: the times at which one is taken in, and at which it stands itself.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a merge of several rings is told, and what it asks for.
+//! The words of an engine to a merge of several rings, and the needs of the merge.
 
 use rota_core::contract::{Delivery, Engine, Input, SubmitError};
 use rota_paxos::Promise;

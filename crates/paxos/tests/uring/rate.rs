@@ -1,4 +1,4 @@
-//! What a process that multicasts values keeps to: what links take in, and what others have room for.
+//! Bounds of a process that multicasts values: the capacity of links, and the room of others.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Applications that keep a state: whoever is started again begins behind one, its own or another's.
+//! Applications that keep a state: a process that is started again begins behind one, its own or another's.
 
 use std::collections::BTreeMap;
 

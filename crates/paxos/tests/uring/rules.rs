@@ -1,4 +1,4 @@
-//! Rules that one engine keeps, whoever the others are: those that chance hardly ever gets to.
+//! Rules that one engine keeps, whatever the others do: those that random runs hardly ever get to.
 
 use std::sync::Arc;
 

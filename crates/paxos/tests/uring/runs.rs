@@ -1,4 +1,4 @@
-//! Runs of chance, which are all right.
+//! Random runs, in which nothing may go wrong.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What goes wrong.
+//! Faults: broken links, killed processes, and the like.
 
 use rota_core::contract::{Engine, Input, Session, Time};
 use rota_paxos::uring::Arbiter;

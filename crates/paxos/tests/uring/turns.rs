@@ -1,4 +1,4 @@
-//! What is told at length over one link: answers, promises and bases, beside what goes along the ring.
+//! Long messages over one link: answers, promises and snapshots, beside batches of the ring.
 
 use rota_core::contract::{Input, NodeId, Session, Time};
 use rota_paxos::uring::{Record, ResumeFrom, Word};

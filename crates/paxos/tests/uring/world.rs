@@ -1,4 +1,4 @@
-//! The world: time, chance, and what goes wrong.
+//! The world: time, chance, and faults.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is put to be written: at once, or behind the votes of which it speaks.
+//! Records that are put to be written: at once, or behind the votes of which they speak.
 
 use alloc::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Disk {
         self.state.push(slot);
     }
 
-    /// Where to begin when it is started again: with the values that are needed there and that no vote has.
+    /// The snapshot at which the next start begins, with the values that are needed there and that no vote has.
     pub fn put_base(&mut self, base: &Snapshot, values: impl IntoIterator<Item = Vote>) {
         self.behind
             .extend(values.into_iter().map(|vote| voted(&vote)));
@@ -38,12 +38,13 @@ impl Disk {
             .push(state(BASE, |out| put_base_record(out, base)));
     }
 
-    /// What is before this and kept here is what was decided: it is told as such.
+    /// The votes before this instance that are kept here are for decided values, and are told as such.
     pub fn put_decided(&mut self, decided: Instance) {
         self.behind.push(number(DECIDED, decided));
     }
 
-    /// This configuration is complete, for ever: a majority has all that it needs on its disks, whatever this one has.
+    /// This configuration is complete, for ever: a majority has everything that it needs on its disks, whatever this
+    /// disk has.
     pub fn put_complete(&mut self, complete: Round) {
         match mutants::on(Mutant::U91) {
             true => self.behind.push(number(COMPLETE, complete)),
@@ -56,7 +57,7 @@ impl Disk {
         self.state.extend(encode(record));
     }
 
-    /// A record of an acceptor that the log lacks, though it was durable once. How many bytes it has.
+    /// A record of an acceptor that the log lacks, though it was durable once. Returns its bytes.
     pub fn put_again(&mut self, record: paxos::Record) -> usize {
         let record = encode(record);
         let bytes = record.as_ref().map_or(0, bytes_of);

@@ -1,4 +1,4 @@
-//! Standing for the configuration that follows: what is wanted, and what the register says.
+//! The campaign for the next configuration: the wanted configuration, and the answers of the register.
 
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
@@ -17,19 +17,19 @@ use crate::{AcceptorId, Ballot, Candidate, Config, Round};
 use rota_core::contract::{NodeId, Process};
 use rota_core::mutants::{self, Mutant};
 
-/// Who lacks no more instances than these may well coordinate: so many votes are told soon.
+/// A process that lacks no more instances than these may well coordinate: this number of votes is told soon.
 pub const MOST_BEHIND: u64 = 256;
 
-/// What a candidate has to say.
+/// The question of a candidate.
 #[derive(Debug)]
 pub enum Asking {
-    /// A word to these voters.
+    /// A message to these voters.
     Voters(Vec<NodeId>, Word),
     /// The service is asked for a configuration with this number.
     Service(Round, Bytes),
 }
 
-/// What an answer of the register brings.
+/// The result of an answer of the register.
 #[derive(Debug)]
 pub enum Answered {
     /// This configuration follows.
@@ -41,9 +41,9 @@ pub enum Answered {
 }
 
 impl Membership {
-    /// Stands for a configuration without those that are not there, and with all who want to come in. `suspect`: one
-    /// that may seem to be there. `lead`: with another coordinator, which is this process unless it yields. `false` if too few
-    /// are there for it.
+    /// Stands for a configuration without processes that are not there, and with all that want to come in. `suspect`: a
+    /// process to leave out though it may seem to be there. `lead`: with another coordinator, which is this process
+    /// unless it yields. `false` if too few acceptors are there for it.
     pub fn stand(&mut self, around: &Around<'_>, suspect: Option<Process>, lead: bool) -> bool {
         self.election.begin();
         self.try_later(around);
@@ -72,7 +72,8 @@ impl Membership {
         true
     }
 
-    /// The register has not answered: with a higher ballot, and for what is wanted now. `false`: not now.
+    /// Stands again, as the register has not answered: with a higher ballot, and for the configuration that is wanted
+    /// now. `false`: not now.
     pub fn stand_again(&mut self, around: &Around<'_>) -> bool {
         self.try_later(around);
         if self.stands_in_the_way(around) {
@@ -96,8 +97,8 @@ impl Membership {
         slot.and_then(|slot| slot.promised)
     }
 
-    /// Whether this process is outside a ring whose coordinator is there again: that may be standing to take it in. The candidacy
-    /// remains, as its ballots have been used.
+    /// Whether this process is outside a ring whose coordinator is there again: the coordinator may be standing to take
+    /// it in. The candidacy remains, as its ballots have been used.
     fn stands_in_the_way(&self, around: &Around<'_>) -> bool {
         let there =
             |config: &Arc<Config>| self.is_there(around.cx, around.links, config.coordinator);
@@ -112,7 +113,7 @@ impl Membership {
         election.try_later(around.cx, |end| random.below(end));
     }
 
-    /// What this process wants to follow now; `None` if too few acceptors are there for it.
+    /// The configuration that this process wants now; `None` if too few acceptors are there for it.
     fn wanted(&self, around: &Around<'_>, why: CampaignReason) -> Option<Arc<Config>> {
         let (cx, links) = (around.cx, around.links);
         let config = self.config.as_ref()?;
@@ -133,7 +134,8 @@ impl Membership {
         let joining: Vec<Process> = self.joining(links).collect();
         let outside = self.outside(links, |_| !mutants::on(Mutant::U86));
         let outside: Vec<Process> = outside.collect();
-        // Who waits to be taken in is needed where the logs of others are away; and what is known of those may be old.
+        // Processes that wait to be taken in are needed if the logs of others are away; and the knowledge of those logs
+        // may be old.
         let votes =
             |process: &Process| votes_as(around, *process).is_some() || mutants::on(Mutant::U102);
         let well = with(&joining, &votes).or_else(|| with(&outside, &votes));
@@ -144,12 +146,12 @@ impl Membership {
         Some(Arc::new(next))
     }
 
-    /// Who has said that it wants to come in, and knows the newest configuration.
+    /// Processes that have said that they want to come in, and know the newest configuration.
     pub(super) fn joining(&self, links: &Peers) -> impl Iterator<Item = Process> {
         self.outside(links, |here| here.joins)
     }
 
-    /// Who is not in the ring, knows the newest configuration, and says something more of itself.
+    /// Processes outside the ring that know the newest configuration, and whose hello passes `says`.
     fn outside(
         &self,
         links: &Peers,
@@ -165,14 +167,14 @@ impl Membership {
             .filter(move |process| config.is_some_and(|config| !config.ring.contains(process)))
     }
 
-    /// Whether another one should rather coordinate: who lacks much of what is decided would have to be told all of it
-    /// first. But not twice: others may know no more, or may not be able to.
+    /// Whether another process should rather coordinate: one that lacks many decided instances would have to be told
+    /// all of them first. No process yields twice: others may know no more, or may not be able to coordinate.
     fn yields(&self, around: &Around<'_>) -> bool {
         let is_behind = around.learning.learner.is_behind(MOST_BEHIND);
         is_behind && !mutants::on(Mutant::U39) && !self.election.yielded
     }
 
-    /// What the candidate has to say: to one of the voters, or to all and the service.
+    /// The question of the candidate: to one of the voters, or to all of them, or to the service.
     pub fn asking(&self, to: Option<NodeId>) -> Option<Asking> {
         let candidate = match self.election.candidate.as_ref()? {
             Campaign::Register(candidate) => candidate,
@@ -189,8 +191,8 @@ impl Membership {
         Some(Asking::Voters(voters.collect(), word))
     }
 
-    /// An acceptor is asked about the configuration after its own: what it answers, when that is durable. `is_well`: it is in a ring
-    /// that orders.
+    /// An acceptor is asked about the configuration after its own. Returns its answer, for when that is durable.
+    /// `is_well`: it is in a ring that orders.
     pub fn on_ask(
         &mut self,
         around: &Around<'_>,
@@ -208,7 +210,7 @@ impl Membership {
         Some(Effect::Say(node, answer))
     }
 
-    /// What the register has to remember of the answer it has just given.
+    /// The state that the register has to remember for the answer it has just given.
     pub fn to_remember(&self) -> Option<(Round, &super::Slot)> {
         let only_accepted =
             |slot: &&paxos::Slot<_>| !mutants::on(Mutant::U58) || slot.accepted.is_some();
@@ -216,8 +218,9 @@ impl Membership {
         Some((self.number() + 1, slot))
     }
 
-    /// Whether a node is outside a ring in which this process is, and which has its coordinator: that it has no link
-    /// to the coordinator itself is no reason for another one. Those in the ring see what is wrong there: who stands itself has.
+    /// Whether the ring is well without a node: the node is outside, the coordinator is there, and this process does
+    /// not stand. A node outside without a link to the coordinator is no reason for another configuration: members of
+    /// the ring see faults of the ring themselves, and then stand.
     fn is_well_without(&self, around: &Around<'_>, node: NodeId) -> bool {
         let outside = |config: &Arc<Config>| {
             let is_in = config.ring.iter().any(|process| process.node == node);
@@ -260,7 +263,7 @@ pub fn arbitrated(number: Round, chosen: Bytes) -> Option<Arc<Config>> {
     config.filter(|config| config.number == number)
 }
 
-/// As whom a process votes, as far as it has said; `None` where its log is away.
+/// The acceptor as which a process votes, as far as it has said; `None` if its log is away.
 pub(super) fn votes_as(around: &Around<'_>, process: Process) -> Option<AcceptorId> {
     match process == around.cx.me {
         true => around.voter.votes().then(|| around.voter.id()),
@@ -268,7 +271,7 @@ pub(super) fn votes_as(around: &Around<'_>, process: Process) -> Option<Acceptor
     }
 }
 
-/// Those of the configuration; where a node in the ring has lost its store, with its new one.
+/// The acceptors of the configuration; a node in the ring that has lost its store with its new one.
 fn acceptors_of(around: &Around<'_>, config: &Config, ring: &[Process]) -> Vec<AcceptorId> {
     let now = |who: &AcceptorId| {
         let process = ring.iter().find(|process| process.node == who.node)?;
@@ -279,8 +282,8 @@ fn acceptors_of(around: &Around<'_>, config: &Config, ring: &[Process]) -> Vec<A
     acceptors.map(|who| now(who).unwrap_or(*who)).collect()
 }
 
-/// The same coordinator, if it is there; else this process, if it does not yield; else the next one in the ring that
-/// votes.
+/// The same coordinator, if it is there and no other one is wanted; else this process, if it does not yield; else the
+/// next one in the ring that votes.
 fn coordinator_of(
     around: &Around<'_>,
     config: &Config,

@@ -1,4 +1,5 @@
-//! When another configuration is to follow: who is suspected, who wants to come in, and what has taken too long.
+//! The times at which another configuration is due: for a suspected neighbour, for a process that wants to come in, or
+//! for a round that takes too long.
 
 use super::super::config::Arbiter;
 use super::super::context::Context;
@@ -11,17 +12,18 @@ use crate::Round;
 use rota_core::contract::{Process, Time};
 use rota_core::mutants::{self, Mutant};
 
-/// A predecessor that says nothing of the ring is heard by what else it sends for so many times the silence at most.
+/// A predecessor that says nothing of the ring counts as heard by its other messages for this many times the silence at
+/// most.
 const MOST_ASIDE: u64 = 7;
 
-/// What is due.
+/// The step that is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Due {
     /// A neighbour is suspected.
     Suspects(Option<Process>),
-    /// Another one has to coordinate: the round takes too long to begin, or nobody is there who does.
+    /// Another process has to coordinate: the round takes too long to begin, or the coordinator is not there.
     Leads,
-    /// Somebody is to be taken in, or members are to be named, or another round is to begin.
+    /// Processes are to be taken in, or members are to be named, or another round is to begin.
     Again,
 }
 
@@ -30,13 +32,13 @@ fn is_due(at: Option<Time>, now: Time) -> bool {
 }
 
 impl Membership {
-    /// When the predecessor is suspected.
+    /// The time at which the predecessor is suspected.
     fn suspect_at(&self, around: &Around<'_>) -> Option<Time> {
         let stream = around.ring?;
         let before = stream.predecessor()?;
         let election = &self.election;
         let patience = around.cx.settings.patience;
-        // What it has to say of this ring may wait behind what it has to say of others, but not for ever.
+        // Its messages of this ring may wait behind other messages, but not for ever.
         let most = stream.heard.after(MOST_ASIDE * patience.silence);
         let alive = match mutants::on(Mutant::U99) {
             true => stream.heard,
@@ -54,11 +56,12 @@ impl Membership {
         Some(silent.min(since.after(patience.link)))
     }
 
-    /// When the successor is left out as it does not follow. It would have stood first if it could: it may see too few itself.
+    /// The time at which the successor is left out as it does not follow. A successor that could would have stood
+    /// first: it may see too few processes itself.
     fn apart_at(&self, around: &Around<'_>) -> Option<Time> {
         let (after, since) = around.ring?.apart()?;
         let silence = self.election.silence(around.cx);
-        // On a slow link its word may wait behind others.
+        // On a slow link its message may wait behind others.
         let times = match around.links.has(after) {
             true => MOST_ASIDE + 2,
             false => 2,
@@ -67,7 +70,7 @@ impl Membership {
         (!mutants::on(Mutant::U107)).then_some(at)
     }
 
-    /// When the round has taken too long to begin.
+    /// The time at which the round has taken too long to begin.
     fn stalled_at(&self, around: &Around<'_>) -> Option<Time> {
         let stream = around.ring?;
         let begun = around.learning.learner.round() == stream.round;
@@ -84,8 +87,9 @@ impl Membership {
         Some(since.after(doubled(wait, self.election.unbegun)))
     }
 
-    /// When another round is to begin, since this one cannot go on: this acceptor has not voted for something, and has
-    /// learnt it since; or this coordinator sees that no majority votes. Each time later, until one has lasted.
+    /// The time at which another round is to begin, since this one cannot go on: this acceptor has not voted for some
+    /// instances, and has learnt them since; or this coordinator sees that no majority votes. Each wait is longer,
+    /// until a configuration has lasted.
     fn round_at(&self, around: &Around<'_>) -> Option<Time> {
         around.ring?;
         let patience = around.cx.settings.patience;
@@ -100,7 +104,7 @@ impl Membership {
         early.into_iter().chain(waits).min()
     }
 
-    /// When who is outside stands itself: not while the coordinator is there.
+    /// The time at which a process outside the ring stands itself: not while the coordinator is there.
     fn stand_at(&self, around: &Around<'_>) -> Option<Time> {
         let (cx, links) = (around.cx, around.links);
         let config = self.config.as_ref()?;
@@ -112,7 +116,7 @@ impl Membership {
         let patience = cx.settings.patience;
         let gone = down.map_or(Time(0), |at| at.after(patience.link));
         let at = self.election.stand.max(gone);
-        // A service asks no acceptor: those who are in the ring come first.
+        // A service asks no acceptor: the members of the ring come first.
         let mut ring = config.ring.iter();
         let others = ring.any(|process| self.is_there(cx, links, *process));
         let is_asked = cx.settings.arbiter == Arbiter::Service;
@@ -124,8 +128,8 @@ impl Membership {
         }))
     }
 
-    /// When those are taken in who want it: not while a round that is to begin still gets nearer to that, as the next one
-    /// would have to be told everything from the start.
+    /// The time at which processes that want it are taken in: not while a round still gets nearer to its beginning, as
+    /// the next one would have to be told everything from the start.
     fn admit_at(&self, around: &Around<'_>) -> Option<Time> {
         let at = self.election.admit?;
         let begun: Round = around.learning.learner.round();
@@ -136,8 +140,9 @@ impl Membership {
         Some(at.max(self.election.nearer().after(patience.silence)))
     }
 
-    /// When members are to be named once more, for an application that has missed what they have said so far. Each time
-    /// later than the last: where little is kept, and much is under way, it may miss that again.
+    /// The time at which members are to be named once more, for an application that has missed their messages so far.
+    /// Each wait is longer than the last: an application may miss the members again if little is kept and much is under
+    /// way.
     fn view_at(&self, around: &Around<'_>) -> Option<Time> {
         let lacks = around.learning.hand_out.lacks_view() && around.ring.is_some();
         let times = match mutants::on(Mutant::U67) {
@@ -148,7 +153,7 @@ impl Membership {
         lacks.then(|| self.election.known.after(wait))
     }
 
-    /// When something is to be done if nothing happens before.
+    /// The time of the next step if nothing happens before.
     pub fn next_time(&self, around: &Around<'_>) -> Option<Time> {
         let join = around.ring.is_none().then_some(self.election.join);
         if self.election.candidate.is_some() {
@@ -181,7 +186,7 @@ impl Membership {
         stands.then(|| self.election.again <= now)
     }
 
-    /// What is due, where this process does not stand.
+    /// The step that is due, if this process does not stand.
     pub fn due(&mut self, around: &Around<'_>) -> Option<Due> {
         let now = around.cx.now;
         if is_due(self.suspect_at(around), now) {
@@ -205,8 +210,8 @@ impl Membership {
         }
     }
 
-    /// What was due was tried. What could not be done, as too few are there, is tried again later. Whether the predecessor is not
-    /// to be suspected until then.
+    /// The step that was due was tried. A step that could not be done, as too few processes are there, is tried again
+    /// later. Returns that time if the predecessor is not to be suspected until then.
     pub fn put_off(&mut self, around: &Around<'_>) -> Option<Time> {
         let now = around.cx.now;
         if is_due(self.admit_at(around), now) {
@@ -242,7 +247,7 @@ impl Membership {
         let random = self.random.below(patience.retry);
         let election = &mut self.election;
         let join = cx.now.after(election.waits * patience.retry);
-        // Who waits already does not begin anew with each configuration of the others.
+        // A process that waits already does not begin anew with each configuration of the others.
         election.join = match was_in || mutants::on(Mutant::U103) {
             true => join,
             false => join.min(election.join),

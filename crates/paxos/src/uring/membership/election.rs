@@ -1,4 +1,4 @@
-//! What a process knows of those around it, and how long it waits for what.
+//! The state of elections at a process: its knowledge of the others, and its waits.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -9,74 +9,76 @@ use crate::{Candidate, Config};
 use rota_core::contract::{NodeId, Process, Time};
 use rota_core::mutants::{self, Mutant};
 
-/// Waits double so often.
+/// The number of times that a wait doubles, at most.
 const MOST_DOUBLED: u32 = 6;
 
-/// A configuration lasts that is not over in so many times the silence after which a predecessor is suspected,
+/// A configuration lasts that is not over in this many times the silence after which a predecessor is suspected.
 const LASTS: u64 = 10;
-/// and so many in succession that do not last are nothing strange.
+/// The number of configurations that do not last, without the silence growing.
 const FEW_SHORT: u32 = 3;
-/// Then the silence doubles with each, so often.
+/// The number of times, at most, that the silence doubles: once with each further one that does not last.
 const MOST_LONGER: u32 = 3;
 
-/// What this process wants to follow.
+/// The configuration that this process wants, and the authority that it asks.
 #[derive(Debug)]
 pub enum Campaign {
     /// The acceptors are asked.
     Register(Candidate<Arc<Config>>),
-    /// The service is.
+    /// The service is asked.
     Service(Arc<Config>),
 }
 
-/// Why a process stands.
+/// The reason why a process stands.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CampaignReason {
-    /// Whom it leaves out though there is a link.
+    /// The process that it leaves out though there is a link.
     pub suspect: Option<Process>,
     /// The coordinator is to be another one.
     pub lead: bool,
-    /// Where it might coordinate itself, it lets the next one.
+    /// It lets the next process coordinate instead of itself.
     pub yields: bool,
 }
 
-/// What a process knows of those around it.
+/// The state of elections at a process.
 #[derive(Debug, Default)]
 pub struct Election {
     pub(super) candidate: Option<Campaign>,
     pub(super) why: CampaignReason,
-    /// It let another one coordinate when it wanted another coordinator last.
+    /// It let another process coordinate when it last wanted another coordinator.
     pub(super) yielded: bool,
-    /// When the candidate tries again.
+    /// The time at which the candidate tries again.
     pub(super) again: Time,
-    /// When the configuration became known.
+    /// The time at which the configuration became known; later, if a step was put off.
     pub(super) known: Time,
-    /// When something was told last that the round needs to begin.
+    /// The time at which the round last got nearer to its beginning.
     pub(super) moved: Time,
-    /// How much of that the coordinator has had, as far as is known.
+    /// The amount that the coordinator was told for the round to begin, as far as is known.
     pub(super) told: u64,
-    /// How often the candidate has tried.
+    /// The number of tries of the candidate.
     tries: u32,
-    /// So many configurations in succession had no round that has begun here.
+    /// The number of configurations in succession without a round that has begun here.
     pub(super) unbegun: u32,
-    /// How often another round was wanted, for votes that nobody could cast, since the last one that has lasted.
+    /// The number of times that another round was wanted, for votes that nobody could cast, since a configuration
+    /// lasted.
     pub(super) rounds: u32,
-    /// How often members were to be named once more since then.
+    /// The number of times that members were to be named once more since then.
     pub(super) views: u32,
-    /// So many configurations did not last and ended as somebody else was left out than the last time, less those that lasted.
+    /// The number of configurations that did not last and ended as another node was left out than the last time, less
+    /// those that lasted.
     short: u32,
-    /// Who was left out last.
+    /// The node that was left out last.
     left_out: Option<NodeId>,
-    /// Since when there is no link.
+    /// By process: the time since which there is no link.
     pub(super) down: BTreeMap<Process, Time>,
-    /// Who has said that it leaves.
+    /// Processes that have said that they leave.
     pub(super) gone: BTreeSet<Process>,
-    /// Who is not in the ring asks to be taken in at this time.
+    /// The time at which this process, outside the ring, asks to be taken in.
     pub(super) join: Time,
-    /// How often the wait for that has doubled.
+    /// The wait for that, as a multiple of the retry time: 0 at first, then 1, and doubled each time.
     pub(super) waits: u64,
-    /// Who is not in the ring stands itself at this time, if nobody coordinates.
+    /// The time at which this process, outside the ring, stands itself, if nobody coordinates.
     pub(super) stand: Time,
-    /// The coordinator takes those in who want it at this time.
+    /// The time at which the coordinator takes in processes that want it.
     pub(super) admit: Option<Time>,
 }
 
@@ -101,9 +103,9 @@ impl Election {
         self.down.remove(&process);
     }
 
-    /// There is none any more.
+    /// There is no link to a process any more.
     pub fn on_down(&mut self, process: Process, now: Time) {
-        // Of each node one life.
+        // One life of each node is kept.
         self.down.retain(|who, _| who.node != process.node);
         self.down.insert(process, now);
     }
@@ -113,35 +115,36 @@ impl Election {
         self.moved = now;
     }
 
-    /// Its coordinator has been told so many things more.
+    /// The coordinator of the round has been told this much more.
     pub const fn on_told(&mut self, more: u64, now: Time) {
         (self.told, self.moved) = (self.told + more, now);
     }
 
-    /// Its coordinator has been told so much in all, as the predecessor says.
+    /// The coordinator of the round has been told this much in all, as the predecessor says.
     pub const fn heard_told(&mut self, told: u64, now: Time) {
         if told > self.told {
             (self.told, self.moved) = (told, now);
         }
     }
 
-    /// How much the coordinator was told, as far as is known.
+    /// The amount that the coordinator was told, as far as is known.
     pub const fn told(&self) -> u64 {
         self.told
     }
 
-    /// When this process asks to be taken in.
+    /// The time at which this process asks to be taken in.
     pub const fn joins_at(&self) -> Time {
         self.join
     }
 
-    /// When the round got nearer to its beginning last.
+    /// The time at which the round last got nearer to its beginning.
     pub(super) fn nearer(&self) -> Time {
         self.known.max(self.moved)
     }
 
-    /// How long the predecessor may be silent. Who is busy answers late: where configurations follow each other in no time, and
-    /// now one is suspected and now another, it gets longer, and less again as they last.
+    /// The time for which the predecessor may be silent. A busy process answers late: the time grows if configurations
+    /// follow each other in no time, and now one process is suspected and now another; it shrinks again as
+    /// configurations last.
     pub(super) fn silence(&self, cx: &Context) -> u64 {
         let silence = cx.settings.patience.silence;
         let short = self.short.saturating_sub(self.lasted(cx));
@@ -152,7 +155,7 @@ impl Election {
         }
     }
 
-    /// A configuration is over, and this one follows. Whether it has lasted.
+    /// A configuration is over, and `next` follows. Returns whether the one before has lasted.
     pub(super) fn has_lasted(
         &mut self,
         cx: &Context,
@@ -161,37 +164,37 @@ impl Election {
     ) -> bool {
         let lasted = match decided || mutants::on(Mutant::U105) {
             true => self.lasted(cx),
-            // It was there, and of no use.
+            // A configuration without a decision was of no use.
             false => 0,
         };
         self.short = self.short.saturating_sub(lasted);
         let is_out = |process: &&Process| !next.ring.contains(process);
         let left_out = before.and_then(|config| config.ring.iter().find(is_out));
         if let Some(left_out) = left_out.filter(|_| lasted == 0) {
-            // Where it is the same one again and again, that one is silent, and is taken in ever less often.
+            // A node that is left out again and again is silent, and is taken in ever less often: it does not count.
             let last = self.left_out.replace(left_out.node);
             self.short += u32::from(last != Some(left_out.node));
         }
         lasted > 0
     }
 
-    /// How many times as long as a configuration has to last the newest one has.
+    /// The age of the newest configuration, as a multiple of the time that it has to last.
     fn lasted(&self, cx: &Context) -> u32 {
         let took = cx.now.since(self.known);
         u32::try_from(took / (LASTS * cx.settings.patience.silence)).unwrap_or(u32::MAX)
     }
 
-    /// A configuration has begun here; or the one before it had no round that had.
+    /// Takes whether the round of the configuration before has begun here.
     pub const fn on_begun(&mut self, begun: bool) {
         self.unbegun = if begun { 0 } else { self.unbegun + 1 };
     }
 
-    /// Whoever wants to come in is taken in soon.
+    /// Processes that want to come in are taken in soon.
     pub fn admit_soon(&mut self, cx: &Context) {
         self.admit = Some(cx.now.after(cx.settings.patience.retry / 8));
     }
 
-    /// The configuration before has lasted: what was tried in vain before it does not count any more.
+    /// The configuration before has lasted: vain tries before it do not count any more.
     pub const fn on_lasted(&mut self, lacks_view: bool) {
         self.rounds = 0;
         if !lacks_view {
@@ -199,8 +202,8 @@ impl Election {
         }
     }
 
-    /// How long this process waits until it is taken in: longer each time when it is left out soon, and as at first when it was in
-    /// for long. That others were together without it says nothing.
+    /// Sets the wait of this process until it is taken in: longer each time that it is left out soon, and as at first
+    /// when it was in for long. The time that others were together without it says nothing.
     pub fn wait_longer(&mut self, was_in: bool, is_out: bool, stays: bool) {
         let forgets = (stays && was_in) || mutants::on(Mutant::U85);
         if forgets {
@@ -210,8 +213,8 @@ impl Election {
         }
     }
 
-    /// When the candidate tries again: each time later, until disks that take long have answered. `random`: below the wait and one
-    /// time more.
+    /// Sets the time at which the candidate tries again: each time later, until slow disks have answered. `random`:
+    /// draws a number below the wait and one retry time.
     pub(super) fn try_later(&mut self, cx: &Context, random: impl FnOnce(u64) -> u64) {
         let patience = cx.settings.patience;
         let tries = match mutants::on(Mutant::U55) {
@@ -234,7 +237,7 @@ impl Election {
         self.tries = 0;
     }
 
-    /// This process has asked to be taken in: when it asks again.
+    /// This process has asked to be taken in: sets the time at which it asks again.
     pub fn asked_to_join(&mut self, cx: &Context) {
         let pause = (self.waits.min(MOST_PUT_OFF) + 1) * cx.settings.patience.retry;
         self.join = cx.now.after(pause);

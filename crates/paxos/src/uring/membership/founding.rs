@@ -1,4 +1,4 @@
-//! How a cluster begins, and which of two that have begun goes on.
+//! The foundation of a cluster, and the choice between two that were founded.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use crate::{AcceptorId, Config};
 use rota_core::contract::NodeId;
 use rota_core::mutants::{self, Mutant};
 
-/// What the first of the acceptors does to found the cluster.
+/// The step by which the first of the acceptors founds the cluster.
 #[derive(Debug)]
 pub enum Founding {
     /// This configuration is the first, as soon as it is durable.
@@ -24,7 +24,7 @@ impl Membership {
     pub fn try_to_found(&mut self, around: &Around<'_>) -> Option<Founding> {
         let (cx, settings) = (around.cx, &around.cx.settings);
         let is_founder = settings.acceptors.first() == Some(&cx.me.node);
-        // An application that has a state goes on with what that came from.
+        // An application with a state goes on with the cluster of that state.
         if !is_founder || self.config.is_some() || !around.voter.votes() || self.resumed() > 0 {
             return None;
         }
@@ -65,9 +65,9 @@ impl Membership {
         }
     }
 
-    /// Whether what somebody calls the newest configuration is to be believed.
+    /// Whether this process believes another one that this is the newest configuration.
     pub fn believes(&self, around: &Around<'_>, config: &Config) -> bool {
-        // The service alone says which foundation goes on, where there is one.
+        // The service alone says which foundation goes on, if there is a service.
         let is_arbitrated = around.cx.settings.arbiter == Arbiter::Service;
         let is_believed =
             is_arbitrated || is_vouched_for(around, config) || mutants::on(Mutant::U71);
@@ -89,8 +89,9 @@ fn founders(around: &Around<'_>) -> Vec<AcceptorId> {
     acceptors.filter_map(acceptor).collect()
 }
 
-/// Whether who belongs to no foundation yet may take this for the one that goes on: a majority of its acceptors belongs to
-/// it, or it names this process. One acceptor may have a log of a cluster that has been founded anew since.
+/// Whether a process without a foundation may take this configuration for one of the cluster that goes on: a majority
+/// of its acceptors belongs to its foundation, or it names this process. A single acceptor may have a log of a cluster
+/// that has been founded anew since.
 fn is_vouched_for(around: &Around<'_>, config: &Config) -> bool {
     let names =
         config.ring.contains(&around.cx.me) || config.acceptors.contains(&around.voter.id());

@@ -1,4 +1,4 @@
-//! What is told over a link at length: answers, promises and bases, in parts that take turns with what goes along the ring.
+//! Long messages over a link: answers, promises and snapshots, in parts that take turns with batches of the ring.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -12,7 +12,7 @@ use rota_core::contract::Output;
 use rota_core::mutants::{self, Mutant};
 
 impl Peer {
-    /// Parts are made one at a time, and wait for their room as words do.
+    /// Parts are made one at a time, and wait for their room as other messages do.
     pub(super) fn next_part(
         &mut self,
         enough: usize,
@@ -25,7 +25,7 @@ impl Peer {
         let part = match self.answered {
             true => {
                 let part = told(self).or_else(|| self.answer_part(answer));
-                // What was asked for is forgotten, and there is a base now.
+                // The instances are forgotten, and there is a snapshot to tell now.
                 part.or_else(|| told(self))
             }
             false => self.answer_part(answer).or_else(|| told(self)),
@@ -47,7 +47,7 @@ impl Peer {
         };
         let rest = &promise.votes[*told..];
         let bytes = || rest.iter().map(vote_bytes).sum::<usize>();
-        // Each takes some: many need not be added up.
+        // Each vote takes some bytes: many need not be added up.
         rest.len() <= SMALL / 16 && bytes() <= SMALL && !mutants::on(Mutant::U110)
     }
 
@@ -69,7 +69,8 @@ impl Peer {
         }
     }
 
-    /// The next answer, but for what is forgotten: that has a base for answer, which is told in parts, and once for several questions.
+    /// The next answer with votes. Forgotten instances have a snapshot for an answer, which is told in parts, and once
+    /// for several questions.
     fn answer_part(
         &mut self,
         answer: &impl Fn(Range<Instance>, bool) -> Option<Answer>,
@@ -84,7 +85,7 @@ impl Peer {
         None
     }
 
-    /// The next part of a base.
+    /// The next part of a snapshot.
     fn base_part(&mut self, enough: usize) -> Option<Word> {
         let (at, mut rest) = self.base.take()?;
         let part = rest.split_to(rest.len().min(enough));

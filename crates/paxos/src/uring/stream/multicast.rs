@@ -15,10 +15,10 @@ use rota_core::mutants::{self, Mutant};
 use rota_core::shares::Capacity;
 use rota_core::wire::{HEADER_BYTES, Part};
 
-/// Values that are asked of their proposers at once.
+/// The most values that are asked of one proposer at once.
 const MOST_WANTED: usize = 64;
 
-/// Values that are asked of the predecessor at once.
+/// The most values that are asked of the predecessor at once.
 pub(super) const MOST_LACKS: usize = 1000;
 
 impl Stream {
@@ -54,7 +54,7 @@ impl Stream {
         self.cast.as_mut()?.rate.as_mut()
     }
 
-    /// A part of a value: the whole of it, if that was the last one, and nobody has proposed it yet.
+    /// Takes a part of a value. Returns the whole value, if that was the last part and the value is not here yet.
     pub fn on_part(
         &mut self,
         now: Time,
@@ -119,7 +119,7 @@ impl Stream {
         Some((id, self.carried.get(id)?.clone()))
     }
 
-    /// A value counts: what has come of it, and of those before, is not needed.
+    /// A value counts: the parts of it, and of those before, are not needed.
     pub(super) fn forget_parts(&mut self, id: ValueId) {
         let place = self.cast.is_some().then(|| self.place(id.process));
         if let (Some(Some(place)), Some(cast)) = (place, &mut self.cast) {
@@ -134,8 +134,8 @@ impl Stream {
         }
     }
 
-    /// Whether a proposal has to wait for its value, or behind others that wait. Where values go along the ring none
-    /// does.
+    /// Whether a proposal has to wait for its value, or behind others that wait. If values go along the ring no
+    /// proposal waits.
     pub fn has_to_wait(&self, proposal: &Proposal) -> bool {
         let lacks = |id: &ValueId| self.carried.get(*id).is_none() && !mutants::on(Mutant::U27);
         self.cast.as_ref().is_some_and(|cast| {
@@ -144,15 +144,15 @@ impl Stream {
         })
     }
 
-    /// It waits. `false` if enough wait already.
+    /// Makes a proposal wait. `false` if enough wait already.
     pub fn hold(&mut self, at: Instance, proposal: Proposal) -> bool {
         let most_bytes = self.carried.most_bytes() * self.ring.len();
         let cast = self.cast.as_mut();
         cast.is_some_and(|cast| cast.held.put(at, proposal, most_bytes))
     }
 
-    /// The next proposal that has waited and need not any more: its instance, its value, and whether nobody had that
-    /// before.
+    /// The next proposal that has waited and need not any more: its instance, its value, and whether no process had
+    /// that before.
     pub fn release(&mut self) -> Option<(Instance, (Value, bool))> {
         loop {
             let held = &mut self.cast.as_mut()?.held;
@@ -179,7 +179,7 @@ impl Stream {
             if self.is_far_ahead(id.process) {
                 return None;
             }
-            // What it proposes it forgets here: own values leave before.
+            // The coordinator forgets a value here when it proposes it: own values leave before.
             let has_left =
                 place != self.me || unsent.is_none_or(|unsent| id.counter < unsent.counter);
             let is_here = self.carried.get(id).is_some();
@@ -190,13 +190,13 @@ impl Stream {
         Some(id)
     }
 
-    /// Whether an acceptor may lack a window of what was proposed of a process. Along the ring a slow one holds values back;
-    /// here they come past it, and what it has no room for any more is lost to it.
+    /// Whether an acceptor may lack a window of the proposed values of a process. Along the ring a slow acceptor holds
+    /// values back; multicast values come past it, and it loses those that it has no room for.
     fn is_far_ahead(&self, process: Process) -> bool {
         2 * self.window.ahead(process) > self.carried.most_bytes() && !mutants::on(Mutant::U32)
     }
 
-    /// All acceptors of the ring have what is before this place.
+    /// All acceptors of the ring have the proposals before this place.
     pub fn pass(&mut self, low: Instance) {
         self.window.pass(low);
     }
@@ -207,14 +207,14 @@ impl Stream {
         Some(ValueId { process, counter })
     }
 
-    /// What is missing first, and whether something has come that was sent later. `table`: at the coordinator.
+    /// The first missing value, and whether something has come that was sent later. `table`: at the coordinator.
     pub fn lack(&self, table: Option<&Proposers>) -> Option<(Lack, bool)> {
         let cast = self.cast.as_ref()?;
         let has_come = |id: ValueId| {
             let place = self.place(id.process);
             place.is_some_and(|place| cast.arriving[place].top() > id.counter)
         };
-        // The others go on when what they wait for has come.
+        // A follower goes on when the value of its first proposal that waits has come.
         if let Some((at, Proposal::Named(id))) = cast.held.first() {
             return Some((Lack::Of(*at), has_come(*id)));
         }
@@ -237,8 +237,8 @@ impl Stream {
         }
     }
 
-    /// Instances of proposals that wait here for their values. Those behind the first may only be late; but who asks for
-    /// a few at a time waits for each answer.
+    /// Instances of proposals that wait here for their values. Values behind the first may only be late; but a process
+    /// that asks for a few at a time waits for each answer.
     pub fn lacks(&self) -> Vec<Instance> {
         let is_here = |id| self.carried.get(id).is_some();
         let held = self.cast.as_ref().map(|cast| &cast.held);
@@ -253,7 +253,7 @@ impl Stream {
         }
         match self.through.ids.iter().position(|waiting| *waiting == id) {
             Some(at) if at >= self.through.sent => return,
-            // It was sent, and somebody had no room for it.
+            // It was sent, and some process had no room for it.
             Some(at) => {
                 self.through.ids.remove(at);
                 self.through.sent -= 1;
@@ -263,7 +263,7 @@ impl Stream {
         self.through.ids.push_back(id);
     }
 
-    /// Whose values the coordinator lacks, and which.
+    /// The values that the coordinator lacks, by process.
     pub fn wanted(&self, table: &Proposers) -> Vec<(Process, Vec<u64>)> {
         let places = 0..self.ring.len();
         let wanted = places.filter_map(|place| self.wanted_of(place, table));

@@ -1,4 +1,4 @@
-//! The predecessor and the successor in the ring: from where on the one sends, and the other is sent.
+//! The predecessor and the successor in the ring, and the places from which on the one sends and the other is sent.
 
 use alloc::vec::Vec;
 
@@ -9,14 +9,14 @@ use crate::Instance;
 use rota_core::contract::{Process, Session, Time};
 use rota_core::mutants::{self, Mutant};
 
-/// Whether the predecessor knows from where on to send.
+/// The knowledge of the predecessor from where on to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hail {
-    /// It is to be told as soon as there is a link.
+    /// The predecessor is to be told as soon as there is a link.
     Due,
-    /// It was told.
+    /// The predecessor was told.
     Said,
-    /// What it sent was refused: it is told again at this time.
+    /// A batch of the predecessor was refused: it is told again at this time.
     At(Time),
 }
 
@@ -25,8 +25,8 @@ pub enum Hail {
 pub enum PendingControl {
     /// There is not.
     None,
-    /// There is, since then. Whoever has something else to hand in does that before this time's timer, and so what comes together
-    /// leaves together, and what comes alone leaves at once.
+    /// There is, since then. A driver hands in all other input before this time's timer, and so records that come
+    /// together leave together, and one that comes alone leaves at once.
     Waits(Time),
     /// It is said as soon as the link has room.
     Due,
@@ -43,17 +43,18 @@ impl Stream {
         }
     }
 
-    /// The successor, and since when it has not said from where on it is to be sent; `None` if it has, or there is none.
+    /// The successor, and the time since which it has not said from where on to send; `None` if it has, or there is
+    /// none.
     pub fn apart(&self) -> Option<(Process, Time)> {
         let successor = self.successor().filter(|_| self.out.is_none())?;
         Some((successor, self.apart))
     }
 
-    /// What to tell the predecessor now, and in which instances it is to bring the values.
+    /// The resume message for the predecessor, and the instances in which it is to bring the values.
     pub fn follow(&mut self) -> (ResumeFrom, Vec<Instance>) {
         let mut lacks = self.lacks();
         lacks.extend(self.forgotten());
-        // They are named again.
+        // Proposals that wait are named again.
         if let Some(cast) = &mut self.cast {
             cast.held.clear();
             cast.lack = None;
@@ -68,7 +69,7 @@ impl Stream {
         (follow, lacks)
     }
 
-    /// The successor says what it has.
+    /// Takes the resume message of the successor.
     pub fn on_resume_from(
         &mut self,
         session: Session,
@@ -100,7 +101,7 @@ impl Stream {
         self.out.as_ref().map(|out| out.session)
     }
 
-    /// When the predecessor is to be told again, or the successor is to hear something.
+    /// The time at which the predecessor is to be told again, or the successor is to hear something.
     pub fn next_time(&self, heartbeat: u64) -> Option<Time> {
         let hail = match self.hail {
             Hail::At(at) => Some(at),
@@ -114,7 +115,7 @@ impl Stream {
         hail.into_iter().chain(beat).chain(news).min()
     }
 
-    /// What was put off until now is due.
+    /// Everything that was put off until now is due.
     pub fn on_time(&mut self, now: Time, heartbeat: u64) {
         if matches!(self.hail, Hail::At(at) if at <= now) {
             self.hail = Hail::Due;

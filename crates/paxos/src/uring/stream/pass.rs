@@ -1,4 +1,4 @@
-//! What the successor is sent.
+//! The batches for the successor.
 
 use super::super::successor::Successor;
 use super::super::word::Head;
@@ -9,7 +9,8 @@ use rota_core::contract::{Pieces, Time};
 use rota_core::mutants::{self, Mutant};
 
 impl Stream {
-    /// Whether what there is to say waits until nothing else has come: it brings no values, and much of it is small.
+    /// Whether the next batch waits until all other input has come: it brings no values that the successor lacks, and
+    /// many such batches are small.
     pub fn puts_off(
         &mut self,
         now: Time,
@@ -37,8 +38,8 @@ impl Stream {
         true
     }
 
-    /// The next message to the successor, of at most `room` bytes; with nothing in it only if `force`. `own`: which
-    /// votes are the successor's.
+    /// The next message to the successor, of at most `room` bytes; with nothing in it only if `force`. `own`: whether
+    /// an acceptor is the successor's.
     pub fn batch(
         &mut self,
         mut head: Head,
@@ -65,7 +66,7 @@ impl Stream {
         out.told_complete |= head.complete;
         let leaves = !batch.is_empty() || news || force;
         if leaves {
-            // They go with what else there is to say, or with the next heartbeat.
+            // These records go with others, or with the next heartbeat.
             for (index, (told, next)) in out.told_learnt.iter_mut().zip(learnt).enumerate() {
                 if *told < *next && !own(index) && batch.takes_vote() {
                     batch.learnt(index as u8, *next);
@@ -130,7 +131,7 @@ impl Stream {
         self.clean();
         loop {
             let through = self.through.unsent();
-            // What is multicast does not go along the ring, but for what does not get there.
+            // Multicast values do not go along the ring, but for those that do not get to the coordinator.
             let own = self.own.unsent().filter(|_| self.cast.is_none());
             let next = through.and_then(|id| self.place(id.process));
             let own_first = self.fair.own_first(own.is_some(), next);

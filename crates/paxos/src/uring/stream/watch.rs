@@ -1,4 +1,4 @@
-//! What is missing where values are multicast: when it is asked for, and how much own values may be under way.
+//! Missing values with multicast: the times at which they are asked for, and the own values that may be under way.
 
 use super::super::cast::{Lack, Lacking};
 use super::super::context::Context;
@@ -7,17 +7,17 @@ use super::Stream;
 use crate::{Proposers, ValueId};
 use rota_core::contract::Time;
 
-/// What was sent before something that has come is waited for so many times shorter than a heartbeat takes.
+/// A value that was sent before something that has come is waited for a heartbeat divided by this.
 const SHORT: u64 = 64;
-/// Likewise what nothing was sent behind.
+/// Likewise a value behind which nothing has come.
 const LONG: u64 = 6;
-/// So many values may be under way at any rate.
+/// The number of values that may be under way at any rate.
 const SOME: usize = 4;
 
-/// What is due.
+/// The steps that are due.
 #[derive(Clone, Copy, Debug)]
 pub struct Overdue {
-    /// It is to be asked for.
+    /// The missing value that is to be asked for.
     pub lack: Option<Lacking>,
     /// The first own value is to go to the coordinator alone, and again after twice as long.
     pub late: Option<u64>,
@@ -36,7 +36,8 @@ impl Stream {
         cast.window().min(by_rate.max(some))
     }
 
-    /// Looks what is missing, so that it is asked for in time. `table`: at the coordinator; `begun`: the round has begun here.
+    /// Looks for missing values, so that they are asked for in time. `table`: at the coordinator; `begun`: the round
+    /// has begun here.
     pub fn watch(&mut self, cx: &Context, table: Option<&Proposers>, begun: bool) {
         if self.cast.is_none() {
             return;
@@ -66,7 +67,7 @@ impl Stream {
         };
     }
 
-    /// When something is to be asked for, or sent once more.
+    /// The time at which something is to be asked for, or sent once more.
     pub fn overdue_at(&self) -> Option<Time> {
         let cast = self.cast.as_ref()?;
         let lack = cast.lack.map(|lacking| lacking.at);
@@ -75,7 +76,7 @@ impl Stream {
         lack.into_iter().chain(late).chain(rate).min()
     }
 
-    /// What is due by now.
+    /// The steps that are due by now.
     pub fn overdue(&self, now: Time) -> Overdue {
         let cast = self.cast.as_ref();
         let lack = cast.and_then(|cast| cast.lack);
@@ -88,7 +89,7 @@ impl Stream {
         }
     }
 
-    /// What is missing is asked for now, and again after twice as long. Of whom.
+    /// The missing value is asked for now, and again after twice as long. Returns the gap, which says of whom.
     pub fn asks_again(&mut self, cx: &Context, lacking: Lacking) -> Lack {
         let patience = cx.settings.patience;
         let pause = (2 * lacking.pause).clamp(patience.heartbeat / LONG, patience.heartbeat);
@@ -110,7 +111,7 @@ impl Stream {
         }
     }
 
-    /// Somewhere values had to be asked for: less is sent.
+    /// Sends less, as values had to be asked for somewhere.
     pub fn slow_down(&mut self, cx: &Context) {
         let pause = cx.settings.patience.heartbeat / LONG;
         if let Some(cast) = &mut self.cast {
@@ -118,7 +119,8 @@ impl Stream {
         }
     }
 
-    /// The process at this place had to ask for values, and says how often. Whether there is one.
+    /// The process at this place had to ask for values, and says how often. Returns whether there is such a process,
+    /// and not this one.
     pub fn on_lost(&mut self, cx: &Context, place: usize, count: u64) -> bool {
         let is_own = self.me == place;
         let Some(cast) = &mut self.cast else {

@@ -1,4 +1,4 @@
-//! What becomes of an acceptor when its log fails, and when it is opened again.
+//! The acceptor when its log fails, and when the log is opened again.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -14,16 +14,16 @@ use crate::{Config, Instance, Record, Round, Slot, Vote};
 use rota_core::contract::{LogId, PersistId, Time};
 use rota_core::mutants::{self, Mutant};
 
-/// A log that has hung or failed again and again is waited for up to so many times as long.
+/// A log that has hung or failed again and again is waited for up to this many times as long.
 const MOST_PATIENCE: u64 = 16;
 
-/// After so many times the patience without a failure it is waited for as at first.
+/// After this many times the patience without a failure the log is waited for as at first.
 const FORGIVEN: u64 = 200;
 
-/// What a log that was opened again lacks beside votes.
+/// The state beside votes that a log lacks when it is opened again.
 #[derive(Debug)]
 pub struct Reopened<'a> {
-    /// The newest configuration, and what the register has to remember of the next one.
+    /// The newest configuration, and the state of the register for the next one.
     pub config: Option<&'a Config>,
     pub slot: Option<&'a Slot<Arc<Config>>>,
 }
@@ -45,14 +45,14 @@ impl Voter {
         self.ready.extend(done);
     }
 
-    /// Nothing is known of what was requested: this acceptor votes for nothing before its log is open again. `false` if that
-    /// was so before.
+    /// Gives up the log, as the fate of its requests is unknown: this acceptor votes for nothing before its log is open
+    /// again. `false` if that was so before.
     pub fn give_up(&mut self, cx: &Context) -> bool {
         if self.disk.failed {
             return false;
         }
         self.disk.on_failed();
-        // What waited for it is not said.
+        // Effects that waited for the log do not follow.
         (self.lack, self.named) = (None, false);
         let is_rare = cx.now.since(self.gave_up) > FORGIVEN * cx.settings.patience.disk;
         self.hang_patience = match is_rare {
@@ -63,10 +63,10 @@ impl Voter {
         true
     }
 
-    /// When the disk has taken too long.
+    /// The time at which the disk has taken too long.
     pub fn hangs_at(&self, cx: &Context) -> Option<Time> {
         let patience = cx.settings.patience;
-        // Where the ring waits for it there is no more patience than at first: where values are multicast it does so for the
+        // A disk for which the ring waits gets no more patience than at first: with multicast the ring waits for the
         // first vote.
         let is_waited_for = self.is_full() || cx.settings.multicast.is_some();
         let times = match is_waited_for && !mutants::on(Mutant::U73) {
@@ -78,13 +78,13 @@ impl Voter {
         (!mutants::on(Mutant::U48)).then_some(at)
     }
 
-    /// That time has come. Whether the log is to be given up.
+    /// That time has come. Returns whether the log is to be given up.
     pub fn is_late(&mut self, now: Time) -> bool {
         self.disk.pace.is_late(now)
     }
 
-    /// The log is open again, or an empty one is. It gets what it lacks; then this acceptor votes again. It is the same one,
-    /// whatever the log has lost: the process has not ended, and remembers all that it was.
+    /// The log is open again, or an empty one is. It gets the records that it lacks; then this acceptor votes again.
+    /// The acceptor is the same, whatever the log has lost: the process has not ended, and remembers its whole state.
     pub fn on_reopened(
         &mut self,
         cx: &Context,
@@ -95,7 +95,7 @@ impl Voter {
             return;
         }
         let found = Found::read(records, lost_some);
-        // Nobody knows whose another one's is.
+        // A log with another name is of unknown origin.
         let is_others = found
             .store
             .is_some_and(|store| store != self.acceptor.id().store);
@@ -108,15 +108,15 @@ impl Voter {
         self.write_all(cx, votes.collect(), lacks);
     }
 
-    /// A process that has just started gives its log everything if that has no name. Where a first part of it is written, it is a
-    /// store without a name, which is as good as none.
+    /// A process that has just started gives its log everything if that has no name. A log in which a first part is
+    /// written is a store without a name, which is as good as none.
     pub fn name(&mut self, cx: &Context, lacks: &Reopened<'_>) {
         if self.is_acceptor && !self.named && !self.disk.damaged {
             self.write_all(cx, BTreeMap::new(), lacks);
         }
     }
 
-    /// Everything that this acceptor is and the log lacks is written; then it has its name.
+    /// Writes the state of this acceptor that the log lacks; then the log gets its name.
     fn write_all(&mut self, cx: &Context, has: BTreeMap<Instance, Vote>, lacks: &Reopened<'_>) {
         self.named = false;
         if cx.settings.forgets {
@@ -135,8 +135,8 @@ impl Voter {
         self.disk.refill = Some(LogRepair::new(has));
     }
 
-    /// The log has all that this acceptor is, or was when the last of it was handed over. Whether it votes again: not for what
-    /// was proposed in a round that has begun (`early`).
+    /// The log has the whole state of this acceptor, as of when the last of it was handed over. Returns whether the
+    /// acceptor votes again; it does not in a round that has begun (`early`).
     pub fn on_named(&mut self, early: bool) -> bool {
         if self.disk.failed || !self.end_rest() {
             return false;
@@ -146,14 +146,14 @@ impl Voter {
         true
     }
 
-    /// Whether so much waits for the disk that the ring has to wait, too. Not for the log of a process that does not vote: what
-    /// that lacks is in memory.
+    /// Whether so much waits for the disk that the ring has to wait, too. The ring does not wait for the log of a
+    /// process that does not vote: the records that it lacks are in memory.
     pub fn is_full(&self) -> bool {
         self.disk.is_behind() && (self.votes() || mutants::on(Mutant::U76))
     }
 
-    /// Whether so much waits that nothing should be asked of others: what comes has to be written, no faster than the disk takes
-    /// it, and what the ring brings comes first.
+    /// Whether so much waits that nothing should be asked of others: answers have to be written, no faster than the
+    /// disk takes them, and proposals that the ring brings come first.
     pub fn is_busy(&self) -> bool {
         self.votes() && self.disk.is_busy() && !mutants::on(Mutant::U51)
     }
@@ -168,7 +168,7 @@ impl Voter {
         self.early
     }
 
-    /// How much its disk takes now, in bytes; as much as there is where it does not vote.
+    /// The bytes that its disk takes now; without a bound if it does not vote.
     pub fn room(&self) -> usize {
         match self.votes() && !mutants::on(Mutant::U89) {
             true => self.disk.room(),
@@ -176,7 +176,7 @@ impl Voter {
         }
     }
 
-    /// What is wrong with its log, for people. What has become of one that was given up the driver says.
+    /// The trouble with its log, for people. The driver tells what has become of a log that was given up.
     pub const fn trouble(&self) -> &'static str {
         if self.disk.damaged {
             "; its log cannot be read, it votes for nothing"
@@ -187,13 +187,15 @@ impl Voter {
         }
     }
 
-    /// What speaks of all votes, once the log has them: its base, what is decided, and the newest complete configuration.
+    /// Puts the records that speak of all votes, once the log has them: the snapshot, the decided instances, the newest
+    /// complete configuration, and the name.
     pub(super) fn put_all(&mut self, (number, complete): (Round, Round), next: Instance) {
         let values = self.trimmed.values(self.label(number));
         self.disk.put_base(&self.trimmed, values);
         self.disk.put_decided(next);
         self.disk.put_complete(complete);
-        // The last of all: a log without a name, or one of which something was lost, is another acceptor's until then.
+        // The name comes last: a log without a name, or one of which something was lost, is another acceptor's until
+        // then.
         self.disk.put_store(self.acceptor.id().store);
     }
 }

@@ -1,10 +1,10 @@
-//! A log that is open again gets what it lacks, as fast as its disk takes it.
+//! A log that is open again gets the records that it lacks, as fast as its disk takes them.
 //!
-//! What it lacks is in memory, so it waits there, and not for the disk: only as much is handed over as there is room for, from
-//! one vote to the next. What comes meanwhile at or behind that place is found when the place comes there. Until the end nothing
-//! is written that speaks of votes, as what is decided or where to begin: a log that was cut off in the middle would say it of
-//! old votes. Nobody waits for such a log, so it may take long; it is an acceptor's again when what came while the last of it
-//! was written is little.
+//! The missing records are in memory, and wait there, not at the disk: only as many are handed over as there is room
+//! for, from one vote to the next. Votes that come meanwhile at or behind that place are found when the place comes
+//! there. Until the end no record is written that speaks of votes, such as the decided instances or the snapshot: a log
+//! that was cut off in the middle would say it of old votes. Nobody waits for such a log, so it may take long; it is an
+//! acceptor's again when little has come while the last of it was written.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -14,19 +14,19 @@ use super::Voter;
 use crate::{Acceptor, Instance, Record, Round, Value, Vote};
 use rota_core::mutants::{self, Mutant};
 
-/// Up to where a log has been brought to what memory has.
+/// The repair of a log: its progress towards the state in memory.
 #[derive(Debug)]
 pub struct LogRepair {
     /// All votes before this one are in the log, or handed over.
     next: Instance,
-    /// What was in the log when it was opened.
+    /// The votes in the log when it was opened.
     has: BTreeMap<Instance, Vote>,
     /// The last of it is being written.
     is_ending: bool,
 }
 
 impl LogRepair {
-    /// From the first vote on, of a log with these.
+    /// A repair from the first vote on, of a log with these.
     pub const fn new(has: BTreeMap<Instance, Vote>) -> Self {
         Self {
             next: 1,
@@ -52,7 +52,8 @@ impl LogRepair {
         None
     }
 
-    /// The last of it is written: goes on, if what has come meanwhile is more than this, in bytes; else that.
+    /// The last of it is written. If more than `most` bytes have come meanwhile, goes on; else returns the votes that
+    /// have come.
     fn rest(&mut self, acceptor: &Acceptor, most: usize) -> Option<Vec<Vote>> {
         let bytes = |vote: Vote| match &vote.value {
             Value::Packet { frame, .. } => frame.len(),
@@ -66,8 +67,8 @@ impl LogRepair {
 }
 
 impl Voter {
-    /// Hands the disk more of what its log lacks, as far as there is room. `numbers`: the newest configuration, and the newest that
-    /// is complete; `next`: all before is learnt.
+    /// Hands the disk more of the votes that its log lacks, as far as there is room. `numbers`: the newest
+    /// configuration, and the newest that is complete; `next`: all before is learnt.
     pub fn refill(&mut self, numbers: (Round, Round), next: Instance) {
         let mut room = self.disk.room();
         while room > 0
@@ -80,7 +81,7 @@ impl Voter {
         }
     }
 
-    /// When the log has all votes: what speaks of them, and its name.
+    /// Puts the records that speak of the votes, and the name, when the log has all votes.
     fn end_refill(&mut self, numbers: (Round, Round), next: Instance) {
         let is_idle = self.disk.is_idle();
         let Some(refill) = self.disk.refill.as_mut().filter(|_| is_idle) else {
@@ -92,7 +93,7 @@ impl Voter {
         self.disk.hand_over();
     }
 
-    /// The last of it is written. Whether that is all: what has come meanwhile is little, and goes behind.
+    /// The last of it is written. Returns whether that is all: then little has come meanwhile, and goes behind.
     pub(super) fn end_rest(&mut self) -> bool {
         let little = self.disk.room() / 4;
         let rest = self
