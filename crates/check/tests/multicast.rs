@@ -107,6 +107,7 @@ fn a_good_run_holds_and_nothing_is_vacuous() {
         (counters.installed_local, counters.installed_remote),
         (0, 1)
     );
+    assert_eq!(counters.trims, 1);
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub struct MulticastCounters {
     pub installed_remote: u64,
     /// Changes of subscriptions, beside those at the beginning.
     pub changes: u64,
-    /// Acceptors that forgot something.
+    /// Trims of acceptors.
     pub trims: u64,
 }
 
@@ -78,8 +78,12 @@ impl MulticastReport {
 /// Checks the lines of all nodes, each node's in their order.
 pub fn check_multicast(lines: &[Line]) -> MulticastReport {
     let lives = Lives::of(lines);
+    let is_trim = |line: &&Line| matches!(line.event, Event::Trim { .. });
     let mut report = MulticastReport {
-        counters: lives.counters,
+        counters: MulticastCounters {
+            trims: lines.iter().filter(is_trim).count() as u64,
+            ..lives.counters
+        },
         ..MulticastReport::default()
     };
     report.add(places::once(&lives));

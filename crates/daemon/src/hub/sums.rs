@@ -76,7 +76,12 @@ impl Hub {
         let Some((key, before)) = largest.map(|(key, session)| (key, session.counted)) else {
             return false;
         };
-        self.too_slow(key, "too much waits for all clients together");
+        let why = match whose {
+            Some(Owner::User(_)) => "too much waits for all clients of its user together",
+            Some(_) => "too much waits for all clients of its address together",
+            None => "too much waits for all clients together",
+        };
+        self.too_slow(key, why);
         let Some(session) = self.sessions.get_mut(key) else {
             return true;
         };
@@ -86,7 +91,7 @@ impl Hub {
         self.sums.change(owner, before, now);
         if now > before / 2 {
             // The client was disconnected, or the skip did not help.
-            self.end(key, "too much waits for all clients together");
+            self.end(key, why);
         }
         before > 0
     }
