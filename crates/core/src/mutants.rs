@@ -28,7 +28,7 @@ pub enum Mutant {
     U56, U57, U58, U59, U60, U61, U62, U63, U64, U65, U66, U67, U68, U69, U70,
     U71, U72, U73, U74, U75, U76, U77, U78, U79, U80, U81, U82, U83, U84, U85, U86, U87, U88, U89, U90, U91, U92, U93, U94, U95, U96, U97, U98, U99, U100, U101, U102, U103, U104, U105, U106, U107,
     U108, U109, U110, U111, U112, U113, U114, U115, U116, U117, U118, U119, U120, U121, U122,
-    A01, A02, A03, A04, A05, A06, A07, A08, A09, A10,
+    I01, I02, I03, I04, I05, I06, I07, I08, I09, I10,
 }
 
 impl Mutant {
@@ -66,7 +66,7 @@ impl Mutant {
         Self::U71, Self::U72, Self::U73, Self::U74, Self::U75, Self::U76, Self::U77, Self::U78, Self::U79, Self::U80, Self::U81, Self::U82, Self::U83, Self::U84, Self::U85, Self::U86, Self::U87, Self::U88,
         Self::U89, Self::U90, Self::U91, Self::U92, Self::U93, Self::U94, Self::U95, Self::U96, Self::U97, Self::U98, Self::U99, Self::U100, Self::U101, Self::U102, Self::U103, Self::U104, Self::U105, Self::U106, Self::U107,
         Self::U108, Self::U109, Self::U110, Self::U111, Self::U112, Self::U113, Self::U114, Self::U115, Self::U116, Self::U117, Self::U118, Self::U119, Self::U120, Self::U121, Self::U122,
-        Self::A01, Self::A02, Self::A03, Self::A04, Self::A05, Self::A06, Self::A07, Self::A08, Self::A09, Self::A10,
+        Self::I01, Self::I02, Self::I03, Self::I04, Self::I05, Self::I06, Self::I07, Self::I08, Self::I09, Self::I10,
     ];
 }
 

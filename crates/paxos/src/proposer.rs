@@ -35,7 +35,7 @@ impl Proposer {
 
     /// Takes a value to propose, and returns its counter.
     pub fn submit(&mut self, frame: Bytes) -> u64 {
-        self.bytes += frame.len() + usize::from(mutants::on(Mutant::A06));
+        self.bytes += frame.len() + usize::from(mutants::on(Mutant::I06));
         self.waiting.push_back(frame);
         self.delivered + self.waiting.len() as u64
     }

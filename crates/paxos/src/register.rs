@@ -78,7 +78,7 @@ impl<T: Clone> Register<T> {
     /// told the configurations.
     pub fn forget(&mut self, number: Round) {
         self.known = self.known.max(number);
-        if !mutants::on(Mutant::A03) {
+        if !mutants::on(Mutant::I03) {
             self.slots = self.slots.split_off(&number.saturating_add(1));
         }
     }

@@ -175,7 +175,7 @@ fn to_send(
             standing.is_some_and(|one| is_left(one, *id)) && !held.contains(id)
         });
         let holders = (0..held.len()).filter(|at| held[*at].contains(id));
-        let senders = if mutants::on(Mutant::A04) {
+        let senders = if mutants::on(Mutant::I04) {
             held.len()
         } else {
             1

@@ -21,7 +21,7 @@ impl Watermarks {
     /// Notes that all messages of this process up to this counter are delivered.
     pub fn raise(&mut self, process: Process, counter: u64) {
         let counter = counter.max(self.of(process));
-        if counter > 0 || mutants::on(Mutant::A01) {
+        if counter > 0 || mutants::on(Mutant::I01) {
             self.0.insert(process.node, (process.incarnation, counter));
         }
     }

@@ -100,7 +100,7 @@ impl Knowledge {
     pub fn forget_others(&mut self) {
         let sessions = self.last.iter().chain(&self.attempts);
         let rings: BTreeSet<RingId> = sessions.map(|session| session.ring).collect();
-        let keeps = mutants::on(Mutant::A02);
+        let keeps = mutants::on(Mutant::I02);
         self.carried.retain(|ring| keeps || rings.contains(ring));
     }
 

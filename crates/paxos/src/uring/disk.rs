@@ -268,7 +268,7 @@ impl Disk {
         }
         self.last += 1;
         let id = PersistId(self.last);
-        self.bytes += bytes + usize::from(mutants::on(Mutant::A08));
+        self.bytes += bytes + usize::from(mutants::on(Mutant::I08));
         self.pace.on_request(now);
         self.waiting.push_back(Waiting {
             id,

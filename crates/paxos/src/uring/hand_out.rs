@@ -112,7 +112,7 @@ impl DeliveryQueue {
 
     /// A value that counts.
     pub fn packet(&mut self, instance: Instance, id: ValueId, frame: Bytes) {
-        self.bytes += frame.len() + usize::from(mutants::on(Mutant::A07));
+        self.bytes += frame.len() + usize::from(mutants::on(Mutant::I07));
         let item = match self.membership {
             Membership::Any | Membership::Inside => Item::Packet(instance, id.process, frame),
             Membership::Outside(_) => Item::Part(id.process, frame),

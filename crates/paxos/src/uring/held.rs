@@ -46,7 +46,7 @@ impl BlockedProposals {
         if self.items.len() >= super::MOST_KEPT || bytes > most_bytes {
             return false;
         }
-        self.bytes = bytes + usize::from(mutants::on(Mutant::A09));
+        self.bytes = bytes + usize::from(mutants::on(Mutant::I09));
         self.items.push_back((at, proposal));
         true
     }

@@ -78,7 +78,7 @@ impl Window {
     /// The next proposal.
     pub fn push(&mut self, vote: Vote, whole: bool) {
         self.next = vote.end();
-        self.bytes += vote_bytes(&vote) + usize::from(mutants::on(Mutant::A05));
+        self.bytes += vote_bytes(&vote) + usize::from(mutants::on(Mutant::I05));
         if let Value::Packet { id, frame } = &vote.value {
             *self.ahead.entry(id.process).or_insert(0) += frame.len();
         }

@@ -125,7 +125,7 @@ impl Run {
         let frame = out.frame.into_bytes();
         let entry = Entry::own(me, own.passed + 1, out.service, gains, &frame);
         self.flight.push_back(cost(&entry));
-        self.flight_bytes += cost(&entry) + usize::from(mutants::on(Mutant::A10));
+        self.flight_bytes += cost(&entry) + usize::from(mutants::on(Mutant::I10));
         self.fair.on_served(me, entry.size());
         let (number, own) = (entry.number, &mut self.members[me]);
         own.receive(&entry);

@@ -20,16 +20,16 @@ type Row = (Mutant, EngineName, &'static str, &'static str);
 
 #[rustfmt::skip]
 const TABLE: &[Row] = &[
-    (A01, EngineName::FastCast, "has no watermark", "nothing delivered has a watermark"),
-    (A02, EngineName::FastCast, "are carried on", "what is carried on is never forgotten"),
-    (A03, EngineName::URingPaxos, "of what is known", "a register remembers what is known"),
-    (A04, EngineName::FastCast, "is sent by one", "all who hold what somebody lacks send it"),
-    (A05, EngineName::URingPaxos, "bytes are counted", "a window counts too much"),
-    (A06, EngineName::URingPaxos, "bytes are counted", "a proposer counts too much"),
-    (A07, EngineName::URingPaxos, "bytes are counted", "a delivery queue counts too much"),
-    (A08, EngineName::URingPaxos, "under way is counted", "a disk's requests count too much"),
-    (A09, EngineName::RingPaxos, "bytes are counted", "proposals without their values count too much"),
-    (A10, EngineName::Lcr, "on its way is counted", "a member of LCR counts too much"),
+    (I01, EngineName::FastCast, "has no watermark", "nothing delivered has a watermark"),
+    (I02, EngineName::FastCast, "are carried on", "what is carried on is never forgotten"),
+    (I03, EngineName::URingPaxos, "of what is known", "a register remembers what is known"),
+    (I04, EngineName::FastCast, "is sent by one", "all who hold what somebody lacks send it"),
+    (I05, EngineName::URingPaxos, "bytes are counted", "a window counts too much"),
+    (I06, EngineName::URingPaxos, "bytes are counted", "a proposer counts too much"),
+    (I07, EngineName::URingPaxos, "bytes are counted", "a delivery queue counts too much"),
+    (I08, EngineName::URingPaxos, "under way is counted", "a disk's requests count too much"),
+    (I09, EngineName::RingPaxos, "bytes are counted", "proposals without their values count too much"),
+    (I10, EngineName::Lcr, "on its way is counted", "a member of LCR counts too much"),
 ];
 
 /// The names of all changes.
