@@ -15,6 +15,7 @@ mod reach_tests;
 #[cfg(test)]
 mod tests;
 
+use rota_core::contract::Histogram;
 use rota_daemon::DaemonStatus;
 
 pub use ring::{company, missing};
@@ -81,7 +82,9 @@ impl Seen {
             let before = before.buckets.get(at).copied().unwrap_or(0);
             (at, count.saturating_sub(before))
         });
-        let is_beyond = |at: usize| at > 0 && 1_u64 << (at - 1).min(63) >= micros;
+        // The bound of the bucket before.
+        let least = |at: usize| at.checked_sub(1).and_then(Histogram::bound_micros);
+        let is_beyond = |at: usize| least(at).is_some_and(|least| least >= micros);
         let beyond = grown.filter(|(at, _)| is_beyond(*at));
         beyond.map(|(_, count)| count).sum()
     }

@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
+use super::{Killed, say};
 use rota_core::mutants::Mutant;
 use rota_core::mutants::Mutant::*;
 use rota_core::mutants::{keep_checks, set};
@@ -42,18 +43,14 @@ pub fn one(name: &str) -> ExitCode {
     let Some(row) = TABLE.iter().find(|row| row.0.to_string() == name) else {
         return ExitCode::from(2);
     };
-    let (what, started) = (row.3, Instant::now());
-    match kill(row) {
-        Ok(seed) => {
-            let seconds = started.elapsed().as_secs_f64();
-            println!("{name:<7} invariant  {seed:>8} {seconds:>8.1}  {what}");
-            ExitCode::SUCCESS
-        }
-        Err(why) => {
-            println!("{name:<7} SURVIVED  {what}: {why}");
-            ExitCode::FAILURE
-        }
-    }
+    let started = Instant::now();
+    let killed = |seed| Killed {
+        seed,
+        property: "invariant".to_owned(),
+        after: started.elapsed(),
+    };
+    let judged = kill(row).map(killed);
+    say(name, row.3, judged.map_err(|why| format!(": {why}")))
 }
 
 /// The first seed that shows it, unless something else does as well, or nothing.

@@ -117,21 +117,30 @@ fn one(name: &str) -> ExitCode {
     else {
         return assertions::one(name);
     };
-    let Some(killed) = kill(known, engines) else {
-        println!("{name:<7} SURVIVED  {}", known.what);
-        return ExitCode::FAILURE;
-    };
-    let Killed {
-        seed,
-        property,
-        after,
-    } = killed;
-    let seconds = after.as_secs_f64();
-    println!(
-        "{name:<7} {property:<10} {seed:>8} {seconds:>8.1}  {}",
-        known.what
-    );
-    ExitCode::SUCCESS
+    say(
+        name,
+        known.what,
+        kill(known, engines).ok_or_else(String::new),
+    )
+}
+
+/// Prints the line of a mutant, and its process's exit status. `Err`: why it lives, if that is known.
+fn say(name: &str, what: &str, killed: Result<Killed, String>) -> ExitCode {
+    match killed {
+        Ok(Killed {
+            seed,
+            property,
+            after,
+        }) => {
+            let seconds = after.as_secs_f64();
+            println!("{name:<7} {property:<10} {seed:>8} {seconds:>8.1}  {what}");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            println!("{name:<7} SURVIVED  {what}{why}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn kill(known: &Known, engines: Engines) -> Option<Killed> {
