@@ -32,9 +32,9 @@ const MULTICAST: Multicast = Multicast {
 fn settings(multicast: bool) -> URingConfig {
     let ring = (1..=NODES).map(|node| process(node).node).collect();
     let mut settings = URingConfig::new(ring, &Timers::derive(Timing::Default, usize::from(NODES)));
-    settings.window_bytes = 2000;
-    settings.kept_instances = 8;
-    settings.frame_bytes = 1000;
+    settings.proposer.window_bytes = 2000;
+    settings.acceptor.kept_instances = 8;
+    settings.proposer.frame_bytes = 1000;
     settings.multicast = multicast.then_some(MULTICAST);
     settings
 }

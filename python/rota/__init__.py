@@ -3,7 +3,7 @@
 `Client` is for threads, `rota.aio.Client` for asyncio. Both give events: `Message`, and with
 `membership=True` also `View`, `Transitional` and `SelfLeave`; `NotSent` for a message that went to
 nobody, `Lagging` as a warning, `Skipped` when events are missing, `Excluded` and `Included` while nothing can
-come.
+come. `Reconnecting` and `rota.aio.Reconnecting` connect again, and say so by `Reconnected`.
 """
 
 from rota import aio
@@ -19,6 +19,7 @@ from rota._errors import (
     UnreadError,
     WouldBlockError,
 )
+from rota._gap import Backoff, Reconnected
 from rota._native import (
     Client,
     Excluded,
@@ -33,10 +34,12 @@ from rota._native import (
     View,
     __version__,
 )
+from rota._reconnecting import Reconnecting
 from rota._types import Address, Event, Payload, Service, WhenSlow
 
 __all__ = [
     "Address",
+    "Backoff",
     "Client",
     "ConnectError",
     "ConnectionLostError",
@@ -49,6 +52,8 @@ __all__ = [
     "Message",
     "NotSent",
     "Payload",
+    "Reconnected",
+    "Reconnecting",
     "RefusedError",
     "RequestError",
     "SelfLeave",

@@ -3,6 +3,7 @@
 import os
 from typing import Literal, TypeAlias
 
+from rota._gap import Reconnected
 from rota._native import (
     Excluded,
     Included,
@@ -20,7 +21,16 @@ Address: TypeAlias = str | os.PathLike[str]
 
 #: What a client is told.
 Event: TypeAlias = (
-    Message | View | Transitional | SelfLeave | NotSent | Lagging | Skipped | Excluded | Included
+    Message
+    | View
+    | Transitional
+    | SelfLeave
+    | NotSent
+    | Lagging
+    | Skipped
+    | Excluded
+    | Included
+    | Reconnected
 )
 
 #: Which guarantee a message asks for.

@@ -83,6 +83,11 @@ impl Client {
         self.largest_payload
     }
 
+    /// Bytes of messages, with their frames, of which the daemon has not said that it took them.
+    fn unsettled_bytes(&self) -> PyResult<u64> {
+        Ok(self.line.with(|client| Ok(client.unsettled_bytes()))?)
+    }
+
     /// The descriptor of the connection, to wait for and for nothing else.
     fn fileno(&self) -> i32 {
         self.line.socket().as_raw_fd()

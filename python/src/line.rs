@@ -140,16 +140,22 @@ impl Line {
             if let Some(found) = look(inside.client()?)? {
                 return Ok(Turn::Found(found));
             }
-            if !inside.reading && inside.client()?.try_read() {
+            let read = !inside.reading && inside.client()?.try_read();
+            if read {
                 self.wake();
-                continue;
             }
             let now = Instant::now();
-            if deadline.is_some_and(|deadline| deadline <= now) {
+            // What has come is read, for a turn more at most: a daemon may send without end.
+            let late = if read { TURN } else { Duration::ZERO };
+            let over = deadline.and_then(|deadline| now.checked_duration_since(deadline));
+            if over.is_some_and(|over| over >= late) {
                 return Ok(Turn::Over);
             }
             if turn_ends <= now {
                 return Ok(Turn::Again);
+            }
+            if read {
+                continue;
             }
             let write = inside.client()?.wants_write();
             if inside.reading && !write {

@@ -209,6 +209,12 @@ impl Steps {
         Ok(line.with(|client| Ok(client.unread() > client.most_unread()))?)
     }
 
+    /// Sets how many bytes of events may lie unread, and returns how many that were.
+    fn bound_unread(&self, bytes: usize) -> PyResult<usize> {
+        let line = self.line();
+        Ok(line.with(|client| Ok(client.set_most_unread(bytes)))?)
+    }
+
     /// Drops events; whether the daemon has closed behind all that was sent. What ended otherwise raises.
     fn drain(&self) -> PyResult<bool> {
         Ok(self.line().with(drain)?)

@@ -133,6 +133,10 @@ class Cluster:
         daemon.send_signal(signal.SIGKILL)
         daemon.wait()
 
+    def restart(self, node: int) -> None:
+        """Starts a daemon that was killed; its socket is where it was."""
+        self._daemons[node] = self._start(node)
+
     def stop(self) -> None:
         for node in self._daemons:
             self.kill(node)

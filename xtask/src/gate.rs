@@ -4,7 +4,9 @@ use std::io::Write;
 use std::time::Instant;
 
 use crate::workspace::{Workspace, output_of};
-use crate::{commits, failures, header, hygiene, licences, purity, ratchet, rules, simulate};
+use crate::{
+    claims, commits, failures, header, hygiene, licences, pages, purity, ratchet, rules, simulate,
+};
 
 /// What a check found: a remark for its line when it passed, the whole complaint when it failed.
 pub type Verdict = Result<String, String>;
@@ -34,6 +36,10 @@ const CHECKS: &[Check] = &[
     ("ratchet", ratchet::check, Reads),
     ("rules", rules::check, Reads),
     ("mutants", rules::mutants, Reads),
+    ("claims", claims::check, Reads),
+    ("paths in pages", pages::paths, Reads),
+    ("glossary", pages::glossary, Reads),
+    ("watched counters", pages::counters, Reads),
     ("hygiene", hygiene::check, Reads),
     ("licences", licences::check, Reads),
     ("commits", commits::check, Reads),

@@ -2,7 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+mod claims;
 mod commits;
+mod deb;
 mod failures;
 mod fuzz;
 mod gate;
@@ -10,12 +12,14 @@ mod header;
 mod hygiene;
 mod install;
 mod licences;
+mod pages;
 mod purity;
 mod python;
 mod ratchet;
 mod rules;
 mod setup;
 mod simulate;
+mod site;
 mod smoke;
 mod source;
 mod test;
@@ -36,8 +40,10 @@ usage: cargo xtask COMMAND
   mutants [M...]    break the protocol on purpose, and see that the checks notice: all, or these
   header            make the header for C anew, with cbindgen
   install-c PREFIX  librota, its header and its pkg-config file below PREFIX
+  deb [BINARY]      a package for Debian, below the target directory; of this binary or of an optimised one
   wheel             the Python package, as a wheel below the target directory
   python            the tests of the Python package alone
+  site              the documentation as pages with a search, below the target directory
   setup             install what the tests need and this machine lacks
 ";
 
@@ -68,9 +74,12 @@ fn main() -> ExitCode {
         ["mutants", only @ ..] => simulate::mutants(&workspace, only),
         ["header"] => header::run(&workspace),
         ["install-c", prefix] => install::run(&workspace, Path::new(prefix)),
+        ["deb"] => deb::run(&workspace, None),
+        ["deb", binary] => deb::run(&workspace, Some(Path::new(binary))),
         ["python"] => python::run(&workspace),
         ["wheel"] => python::wheel(&workspace),
         ["setup"] => setup::run(),
+        ["site"] => site::run(&workspace),
         ["--help" | "-h" | "help"] => {
             print!("{USAGE}");
             true

@@ -13,6 +13,13 @@ use crate::workspace::{Workspace, output_of};
 /// A suite of seconds; one that takes this long hangs.
 const LIMIT: Duration = Duration::from_mins(5);
 
+/// Tests of the daemons that do more where the package is there.
+const WITH_PACKAGE: [&str; 3] = [
+    "cuts_of_the_clients_for_python",
+    "clients_of_all_languages",
+    "copies_of_a_store",
+];
+
 /// An interpreter with the tools of `python/tests/requirements.txt`, and where things are.
 struct Shop {
     /// Of the package.
@@ -47,7 +54,7 @@ pub fn test(workspace: &Workspace) -> Counts {
     for passed in cases {
         *(if passed { &mut counts.0 } else { &mut counts.1 }) += 1;
     }
-    let cut = report("cuts of the clients for Python", shop.cuts(workspace));
+    let cut = report("clients for Python beside others", shop.cuts(workspace));
     *(if cut { &mut counts.0 } else { &mut counts.1 }) += 1;
     let (passed, failed, skipped) = shop.tests();
     (counts.0 + passed, counts.1 + failed, counts.2 + skipped)
@@ -146,10 +153,10 @@ impl Shop {
         output_of(stubtest.args(["-m", "mypy.stubtest", "rota._native"])).map(drop)
     }
 
-    /// The tests in Rust that cut off clients of any library, for these.
+    /// The tests in Rust that have clients of any library, for these.
     fn cuts(&self, workspace: &Workspace) -> Result<(), String> {
-        let mut cuts = workspace
-            .cargo("test --locked --quiet -p rota --test daemons cuts_of_the_clients_for_python");
+        let mut cuts = workspace.cargo("test --locked --quiet --workspace --test daemons --");
+        cuts.args(WITH_PACKAGE);
         let (result, text) = finish(cuts.env("ROTA_PYTHON", self.programs.join("python")), LIMIT);
         result.map_err(|error| format!("{error}\n{text}"))
     }

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::gate::{Verdict, verdict};
+use crate::source;
 use crate::workspace::Workspace;
 
 const PAGES: &str = "docs/protocols";
@@ -63,7 +64,13 @@ impl Rules {
         let mut file: Option<String> = None;
         for token in cell.split('`').skip(1).step_by(2) {
             if token.contains('/') {
-                let is_whole = token.starts_with("crates/") || token.starts_with("docs/");
+                let is_whole = token.starts_with("docs/");
+                if token.starts_with("crates/") && below == "crates" {
+                    let said = "paths are below crates";
+                    self.wrong.push(format!("{at}: {token}: {said}"));
+                    file = None;
+                    continue;
+                }
                 let path = match is_whole {
                     true => token.to_owned(),
                     false => format!("{below}/{token}"),
@@ -74,27 +81,13 @@ impl Rules {
                 }
                 file = is_there.then_some(path);
             } else if let Some(path) = file.clone() {
-                let last = token.rsplit("::").next().unwrap_or(token);
                 let text = self.text(root, &path).unwrap_or_default();
-                if !defines(text, last) {
+                if !source::defines(text, token) {
                     self.wrong.push(format!("{at}: no {token} in {path}"));
                 }
             }
         }
     }
-}
-
-/// Whether a file has something of that name.
-fn defines(text: &str, name: &str) -> bool {
-    let kinds = ["fn", "struct", "enum", "trait", "mod", "const", "type"];
-    kinds.iter().any(|kind| {
-        let begin = format!("{kind} {name}");
-        let mut places = text.match_indices(&begin);
-        places.any(|(at, _)| {
-            let next = text[at + begin.len()..].chars().next();
-            next.is_none_or(|next| !next.is_alphanumeric() && next != '_')
-        })
-    })
 }
 
 /// The rules of all pages.
@@ -167,4 +160,18 @@ fn is_mutant(word: &str) -> bool {
         .is_some_and(|letter| letter.is_ascii_uppercase());
     let digits = letters.as_str();
     first && (2..=3).contains(&digits.len()) && digits.chars().all(|digit| digit.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_below_crates_does_not_begin_there_again() {
+        let mut rules = Rules::default();
+        let cell = "`crates/net/tests/sockets.rs`: `own_multicasts_do_not_come_back`";
+        rules.cell(Path::new("/"), ("a page", "crates"), cell);
+        let wrong = "a page: crates/net/tests/sockets.rs: paths are below crates";
+        assert_eq!(rules.wrong, [wrong]);
+    }
 }

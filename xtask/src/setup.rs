@@ -7,7 +7,19 @@ use std::process::Command;
 use crate::purity::{BARE_TARGET, bare_target_installed};
 
 /// Programs the tests start, and the packages that have them.
-const TOOLS: &[&str] = &["ip", "tc", "python3", "pkg-config", "etcd", "strace", "nft"];
+const TOOLS: &[&str] = &[
+    "ip",
+    "tc",
+    "python3",
+    "pkg-config",
+    "etcd",
+    "strace",
+    "nft",
+    "go",
+    "gofmt",
+    "javac",
+    "jar",
+];
 const PACKAGES: &[&str] = &[
     "iproute2",
     "python3",
@@ -16,6 +28,8 @@ const PACKAGES: &[&str] = &[
     "etcd-server",
     "strace",
     "nftables",
+    "golang-go",
+    "default-jdk-headless",
 ];
 
 /// What to do where Python cannot make an environment of its own.

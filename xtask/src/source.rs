@@ -5,8 +5,10 @@
 //! together is not seen, and neither is the difference between a `fn` of ours and one inside
 //! `macro_rules!`.
 
+mod items;
 mod types;
 
+pub use items::defines;
 pub use types::{structs, types, types_with_methods};
 
 /// A function with a body.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::failures::{self, Reports};
 use crate::workspace::Workspace;
-use crate::{gate, install, python, setup, simulate, smoke};
+use crate::{deb, gate, install, python, setup, simulate, smoke};
 
 /// Results added up over all test programs.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +89,7 @@ pub fn run(workspace: Workspace, ci: bool) -> bool {
     stage("tests", || run_tests(workspace, &mut totals, ci));
     stage("demo", || totals.add_cases(smoke::demo_smoke(workspace)));
     stage("librota", || totals.add_cases(install::smoke(workspace)));
+    stage("package", || totals.add_cases(deb::smoke(workspace)));
     stage("Python", || totals.add(python::test(workspace)));
     stage("simulation", || {
         totals.add_cases(simulate::smoke(workspace));

@@ -47,7 +47,15 @@ pub fn message_of(node: NodeId, counter: u64, message: rota_client::Message) -> 
 
 /// A view as a configuration of the nodes that its members are at.
 pub fn configuration_of(view: &View) -> Delivery {
-    let members = view.members.iter().filter_map(node_of);
+    configuration_by(view, node_of)
+}
+
+/// The same, where members have these numbers.
+pub(crate) fn configuration_by(
+    view: &View,
+    number: impl Fn(&PrivateName) -> Option<NodeId>,
+) -> Delivery {
+    let members = view.members.iter().filter_map(number);
     Delivery::Configuration(Configuration {
         kind: ConfigurationKind::Regular(view.id.ring),
         members: members.map(process).collect(),

@@ -1,12 +1,14 @@
 //! The coordinator's side of a run: starts a process for each node, talks to it in lines of JSON,
 //! and never leaves one behind.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -29,6 +31,8 @@ pub(crate) enum Said<T> {
 #[derive(Debug)]
 pub(crate) struct Cluster {
     children: Vec<(Child, Option<ChildStdin>)>,
+    /// Nodes that were killed on purpose, by index: they have no result.
+    killed: BTreeSet<usize>,
     lines: Receiver<(usize, Option<String>)>,
 }
 
@@ -55,6 +59,7 @@ impl Cluster {
         let (sender, lines) = channel();
         let mut cluster = Self {
             children: Vec::new(),
+            killed: BTreeSet::new(),
             lines,
         };
         for (index, spec) in specs.iter().enumerate() {
@@ -95,12 +100,27 @@ impl Cluster {
         (0..self.children.len()).try_for_each(|index| self.tell(index, line))
     }
 
+    /// Kills the process of a node, from 1: it has no result.
+    pub(crate) fn kill(&mut self, node: usize) -> Result<(), BenchError> {
+        self.killed.insert(node - 1);
+        self.signal(node, Signal::KILL)
+    }
+
+    /// Sends a signal to the process of a node, from 1.
+    pub(crate) fn signal(&self, node: usize, signal: Signal) -> Result<(), BenchError> {
+        let failed = |what: String| BenchError::Node { node, what };
+        let child = self.children.get(node - 1).map(|(child, _)| child);
+        let pid = child.and_then(|child| Pid::from_raw(child.id() as i32));
+        let pid = pid.ok_or_else(|| failed("there is no such node".to_owned()))?;
+        kill_process(pid, signal).map_err(|error| failed(format!("no signal: {error}")))
+    }
+
     /// Waits until every node is ready.
     pub(crate) fn wait_ready(&mut self, patience: Duration) -> Result<(), BenchError> {
         self.gather::<serde_json::Value>(patience, true).map(drop)
     }
 
-    /// Waits for every node's result, in the order of the nodes.
+    /// Waits for the result of every node that was not killed, in the order of the nodes.
     pub(crate) fn results<T: DeserializeOwned>(
         &mut self,
         patience: Duration,
@@ -114,7 +134,9 @@ impl Cluster {
         ready: bool,
     ) -> Result<Vec<T>, BenchError> {
         let until = Instant::now() + patience;
-        let mut answered = vec![false; self.children.len()];
+        let mut answered: Vec<bool> = (0..self.children.len())
+            .map(|index| self.killed.contains(&index))
+            .collect();
         let mut results: Vec<Option<T>> = answered.iter().map(|_| None).collect();
         while let Some(silent) = answered.iter().position(|done| !done) {
             let left = until.saturating_duration_since(Instant::now());
@@ -130,7 +152,7 @@ impl Cluster {
                 node: index + 1,
                 what,
             };
-            if line.is_none() && answered[index] && !ready {
+            if answered[index] && !ready && (line.is_none() || self.killed.contains(&index)) {
                 continue;
             }
             let line = line.ok_or_else(|| failed("its process has ended early".into()))?;

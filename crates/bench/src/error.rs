@@ -12,6 +12,8 @@ pub enum BenchError {
     Testbed(String),
     /// A figure cannot be drawn, or its table not be read.
     Figure(String),
+    /// A way that is compared gave no result.
+    Compared(String),
     /// A node did not do its part.
     Node {
         /// The node, from 1.
@@ -38,7 +40,9 @@ impl BenchError {
 impl fmt::Display for BenchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(what) | Self::Testbed(what) | Self::Figure(what) => f.write_str(what),
+            Self::Usage(what) | Self::Testbed(what) | Self::Figure(what) | Self::Compared(what) => {
+                f.write_str(what)
+            }
             Self::Node { node, what } => write!(f, "node {node}: {what}"),
             Self::Io { what, error } => write!(f, "{what}: {error}"),
         }

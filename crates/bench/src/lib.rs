@@ -11,31 +11,39 @@ mod above_client;
 mod child;
 mod clock;
 mod cluster;
+mod compare;
 mod error;
 mod figures;
 mod hist;
+mod host;
 mod library;
 mod options;
 mod raw;
 mod scratch;
+mod search;
 mod shares;
 mod socket;
 mod testbed;
 
 pub use above_client::{ToGroup, configuration_of, message_of, node_of};
 pub use clock::process_cpu_ns_of;
+pub use compare::{
+    CompareOptions, CompareReport, CompareVerdict, Compared, Metric, Ratio, Side, run_compare,
+};
 pub use error::BenchError;
 pub use figures::{
     Chart, Corner, Figure, FigureReport, FiguresOptions, FiguresReport, Line, Paper, Series,
     draw_figures, run_figures,
 };
 pub use hist::{Latencies, Summary};
-pub use library::{BenchReport, Digest, bench_node_main, run_bench};
+pub use host::Host;
+pub use library::{BenchReport, Digest, Point, Setting, bench_node_main, run_bench};
 pub use options::{
-    BenchOptions, BitRate, Leveling, LinkShares, Load, ManyRings, Mode, Offload, ParseError,
-    Pattern, Pin, Place, RawOptions, Senders, ServiceName, StorageName, Subject, Subscribe,
-    TestbedKind, parse_duration,
+    BenchOptions, BitRate, Event, Happening, Leveling, LinkShares, Load, ManyRings, Mode, Offload,
+    ParseError, Pattern, Pin, Place, RawOptions, RingLimits, Senders, ServiceName, StorageName,
+    Subject, Subscribe, TestbedKind, Times, Traffic, Trouble, Votes, WarmUp, parse_duration,
 };
 pub use raw::{DiskTimes, HopTimes, RawReport, raw_node_main, run_raw};
+pub use search::{Bound, SearchReport, Try, run_search};
 pub use shares::{SharesOptions, SharesReport, run_shares, shares_node_main};
 pub use testbed::{Testbed, Values};

@@ -4,16 +4,19 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use rota_core::EngineName;
 use rota_core::contract::Service;
 use serde::{Deserialize, Serialize};
 
+mod bench;
 mod engine;
+mod event;
 mod load;
 mod rate;
 mod raw;
 
+pub use bench::{BenchOptions, RingLimits, Times, Traffic, Trouble, Votes, WarmUp};
 pub use engine::Subject;
+pub use event::{Event, Happening};
 pub use load::Load;
 pub(crate) use load::share;
 pub use many::{Leveling, ManyRings, Subscribe};
@@ -239,6 +242,10 @@ pub struct Place {
     pub nodes: usize,
     /// Speed of every link; unlimited if not given. Only in namespaces.
     pub link_rate: Option<BitRate>,
+    /// Bytes that may pass a shaped link at once, if not the testbed's own number.
+    pub link_burst: Option<u32>,
+    /// Bytes that the port of a shaped link queues, if not the testbed's own number.
+    pub link_queue: Option<u32>,
     /// Whether super-packets cross the links.
     pub offload: Offload,
     /// The CPUs that the nodes may use.
@@ -251,89 +258,10 @@ impl Default for Place {
             testbed: TestbedKind::Loopback,
             nodes: 4,
             link_rate: None,
+            link_burst: None,
+            link_queue: None,
             offload: Offload::Pass,
             pin: Pin::None,
-        }
-    }
-}
-
-/// Options of `rota bench`.
-#[derive(Clone, Debug)]
-pub struct BenchOptions {
-    /// The place where the nodes run.
-    pub place: Place,
-    /// The protocol.
-    pub engine: Subject,
-    /// The way that the load takes.
-    pub mode: Mode,
-    /// Clean payload of a message, in bytes; at least 16.
-    pub size: usize,
-    /// The load of all senders together.
-    pub load: Load,
-    /// The nodes that send.
-    pub senders: Senders,
-    /// Share of received data packets that each node drops, 0 to 1.
-    pub loss: f64,
-    /// Drop only packets of the node that is this number of places before the dropping node (report §IV-A4).
-    pub loss_distance: Option<usize>,
-    /// The delivery guarantee.
-    pub service: ServiceName,
-    /// The length of the measured time.
-    pub duration: Duration,
-    /// The time for which the load runs before that.
-    pub warm_up: Duration,
-    /// Measure the first message after a silence instead, in this number of trials.
-    pub first_message: Option<u32>,
-    /// Seal datagrams, with a key made for the run.
-    pub sealed: bool,
-    /// Overrides the engine's default.
-    pub personal_window: Option<u32>,
-    /// Overrides the engine's default.
-    pub accelerated_window: Option<u32>,
-    /// Overrides the engine's default.
-    pub global_window: Option<u32>,
-    /// The capacity that FastCast's senders assume of links.
-    pub shares: LinkShares,
-    /// The step that votes wait for, with engines that have any.
-    pub storage: StorageName,
-    /// The nodes that vote, by number, with engines of which some do; empty: as many as by default.
-    pub acceptors: Vec<u16>,
-    /// Every message has an instance of its own, with engines of Paxos.
-    pub instance_per_message: bool,
-    /// The settings of the engine `multi-ring`.
-    pub many: ManyRings,
-    /// A TCP stream from node 1 to node 2 uses the same links.
-    pub beside_tcp: bool,
-    /// Whether the caller wants JSON on the last line.
-    pub json: bool,
-}
-
-impl Default for BenchOptions {
-    fn default() -> Self {
-        Self {
-            place: Place::default(),
-            engine: Subject::Engine(EngineName::AcceleratedRing),
-            mode: Mode::Library,
-            size: 1350,
-            load: Load::Max,
-            senders: Senders::All,
-            loss: 0.0,
-            loss_distance: None,
-            service: ServiceName::Agreed,
-            duration: Duration::from_secs(5),
-            warm_up: Duration::from_secs(1),
-            first_message: None,
-            sealed: false,
-            personal_window: None,
-            accelerated_window: None,
-            global_window: None,
-            shares: LinkShares::Configured,
-            storage: StorageName::Memory,
-            acceptors: Vec::new(),
-            instance_per_message: false,
-            many: ManyRings::default(),
-            beside_tcp: false,
-            json: false,
         }
     }
 }

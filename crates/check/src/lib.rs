@@ -25,7 +25,6 @@
 
 mod bits;
 pub mod counters;
-pub mod event;
 mod graph;
 mod groups;
 pub mod history;
@@ -42,4 +41,5 @@ mod whole;
 
 pub use properties::{check_all, check_order, check_uniform};
 pub use report::{Options, Order, PrimaryRule, Report, Verdict, Violation};
+pub use rota_trace::event;
 pub use uniform::counters::UniformCounters;

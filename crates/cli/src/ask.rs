@@ -1,5 +1,7 @@
 //! Asks daemons how they are.
 
+mod through;
+
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -12,6 +14,7 @@ use rota_node::NodeConfig;
 use serde::Deserialize;
 
 use crate::client::Failure;
+use through::Through;
 
 /// The time that a daemon may take to answer: one that is well does within milliseconds, and a crowded one within a
 /// second.
@@ -30,6 +33,10 @@ pub struct AskOptions {
     /// All daemons of this configuration whose admin sockets are on this host, beside those of --socket
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// All daemons of the cluster, through one of them: its socket for clients, or tcp:HOST:PORT; for daemons with
+    /// `cluster_status = true` [default: /run/rota/rota.sock]
+    #[arg(long, value_name = "PATH", num_args = 0..=1)]
+    cluster: Option<Option<String>>,
 }
 
 /// The place at which a daemon says how it is.
@@ -39,6 +46,8 @@ pub enum Place {
     Unix(PathBuf),
     /// Host and port of its metrics.
     Http(String),
+    /// Another daemon.
+    Through(Through),
 }
 
 impl std::str::FromStr for Place {
@@ -62,6 +71,7 @@ impl fmt::Display for Place {
         match self {
             Self::Unix(path) => path.display().fmt(f),
             Self::Http(host) => write!(f, "http://{host}"),
+            Self::Through(through) => through.fmt(f),
         }
     }
 }
@@ -69,11 +79,17 @@ impl fmt::Display for Place {
 impl AskOptions {
     /// The daemons to ask, at least one.
     pub fn places(&self) -> Result<Vec<Place>, Failure> {
+        let is_only = self.socket.is_empty() && self.cluster.is_none();
         let mut places = match &self.config {
-            Some(path) => sockets_of(path, self.socket.is_empty()).map_err(Failure::misused)?,
-            None if self.socket.is_empty() => vec![Place::Unix(DaemonConfig::default().admin)],
+            Some(path) => sockets_of(path, is_only).map_err(Failure::misused)?,
+            None if is_only => vec![Place::Unix(DaemonConfig::default().admin)],
             None => Vec::new(),
         };
+        if let Some(socket) = &self.cluster {
+            let usual = || DaemonConfig::default().socket.display().to_string();
+            let socket = socket.clone().unwrap_or_else(usual);
+            places.extend(through::all(&socket)?.into_iter().map(Place::Through));
+        }
         for place in &self.socket {
             if !places.contains(place) {
                 places.push(place.clone());
@@ -137,6 +153,7 @@ impl Place {
                 let start: String = line.chars().take(40).collect();
                 format!("not a daemon's answer: {start:?}")
             }
+            Self::Through(_) => "not a daemon's answer".to_owned(),
         }
     }
 
@@ -149,6 +166,7 @@ impl Place {
                 read(stream)
             }
             Self::Http(host) => page(host),
+            Self::Through(through) => through.answer(PATIENCE),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! `rota bench` and `rota bench raw`: from the command line to the benchmarks' options.
 
+mod compare;
 mod figures;
+mod load;
 
 use std::error::Error;
 use std::fmt::Display;
@@ -10,12 +12,12 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rota_bench::{
-    BenchError, BenchOptions, BitRate, Leveling, LinkShares, Load, ManyRings, Mode, Offload,
-    Pattern, Pin, Place, RawOptions, Senders, ServiceName, SharesOptions, StorageName, Subject,
-    Subscribe, TestbedKind, parse_duration, run_bench, run_raw, run_shares,
+    BenchError, BitRate, Offload, Pattern, Pin, Place, RawOptions, Senders, SharesOptions,
+    TestbedKind, parse_duration, run_raw, run_shares,
 };
-use rota_core::EngineName;
 use serde::Serialize;
+
+use load::LoadArgs;
 
 use crate::say::{complain, print, print_json};
 
@@ -29,7 +31,7 @@ where
 
 /// Options of `rota bench`, and its subcommand.
 #[derive(Clone, Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, args_override_self = true)]
 pub struct Bench {
     #[command(subcommand)]
     command: Option<Command>,
@@ -53,6 +55,9 @@ enum Command {
         printed all the same), 2 for wrong use."
     )]
     Shares(SharesArgs),
+    /// Two programs, or two settings, in turns until it is clear whether they differ
+    #[command(after_help = compare::AFTER_HELP)]
+    Compare(compare::CompareArgs),
     /// FastCast's figures 5 to 8, or figure 3 of Multi-Ring Paxos, measured here: tables and drawings
     #[command(after_help = "Examples:\n  rota bench figures --output figures\n  \
         rota bench figures --only 6,8 --nodes 2,4,8 --rounds 1 --output figures\n  \
@@ -75,6 +80,12 @@ struct PlaceArgs {
     /// Speed of every link, like 1gbit (only with --testbed netns)
     #[arg(long, value_name = "RATE")]
     link_rate: Option<BitRate>,
+    /// Bytes that may pass a link of that speed at once [default: 131072, with --offload split 32768]
+    #[arg(long, value_name = "BYTES", requires = "link_rate")]
+    link_burst: Option<u32>,
+    /// Bytes that the port of such a link queues [default: 524288]
+    #[arg(long, value_name = "BYTES", requires = "link_rate")]
+    link_queue: Option<u32>,
     /// Whether bursts cross the links whole or in single packets
     #[arg(long, default_value = "pass", value_parser = one_of::<Offload>(&["pass", "split"]))]
     offload: Offload,
@@ -92,151 +103,10 @@ impl PlaceArgs {
             testbed: self.testbed,
             nodes: usize::from(self.nodes),
             link_rate: self.link_rate,
+            link_burst: self.link_burst,
+            link_queue: self.link_queue,
             offload: self.offload,
             pin: self.pin,
-        }
-    }
-}
-
-#[derive(Clone, Debug, clap::Args)]
-struct LoadArgs {
-    #[command(flatten)]
-    place: PlaceArgs,
-    /// Which protocol orders the messages
-    #[arg(long, default_value = "accelerated-ring",
-        value_parser = one_of::<Subject>(&Subject::names().collect::<Vec<_>>()))]
-    engine: Subject,
-    /// What the load goes through
-    #[arg(long, default_value = "library", value_parser = one_of::<Mode>(&["library", "daemon"]))]
-    mode: Mode,
-    /// Clean payload of a message, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1350)]
-    size: usize,
-    /// What all senders together send: a rate like 500mbit, max, or 0 for an idle ring
-    #[arg(long, value_name = "RATE", default_value = "max")]
-    rate: Load,
-    /// Instead, a closed loop: so many messages under way in all. Each sender keeps the same share of them (what is left over
-    /// goes to the first nodes, one each) and submits the next when one of its own is delivered to it; latencies count from
-    /// the submission
-    #[arg(long, value_name = "N", conflicts_with_all = ["rate", "first_message"],
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    outstanding: Option<u32>,
-    /// Which nodes send: all, half, or how many
-    #[arg(long, default_value = "all")]
-    senders: Senders,
-    /// Share of received data packets that each node drops, from 0 to 1
-    #[arg(long, value_name = "P", default_value_t = 0.0)]
-    loss: f64,
-    /// Drop only packets of the node so many places before the one that drops
-    #[arg(long, value_name = "K")]
-    loss_distance: Option<usize>,
-    /// The delivery guarantee
-    #[arg(long, default_value = "agreed",
-        value_parser = one_of::<ServiceName>(&["agreed", "safe"]))]
-    service: ServiceName,
-    /// How long to measure, like 5s
-    #[arg(long, default_value = "5s", value_parser = parse_duration)]
-    duration: Duration,
-    /// How long the load runs before that
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
-    warm_up: Duration,
-    /// Measure the first message after a silence instead, so many times
-    #[arg(long, value_name = "TRIALS")]
-    first_message: Option<u32>,
-    /// Seal datagrams between nodes, with a key made for the run
-    #[arg(long)]
-    sealed: bool,
-    /// New packets a node may send in one visit of the token
-    #[arg(long, value_name = "PACKETS")]
-    personal_window: Option<u32>,
-    /// How many of them may leave after the token
-    #[arg(long, value_name = "PACKETS")]
-    accelerated_window: Option<u32>,
-    /// Packets all nodes together may send in one rotation
-    #[arg(long, value_name = "PACKETS")]
-    global_window: Option<u32>,
-    /// What links take in, by which senders go with fastcast: what --link-rate says, less while packets get lost, what
-    /// losses tell, or nothing; with ring-paxos: what --link-rate says, or (estimated, off) nothing
-    #[arg(long, default_value = "configured",
-        value_parser = one_of::<LinkShares>(&["configured", "yielding", "estimated", "off"]))]
-    shares: LinkShares,
-    /// What the votes of ring-paxos and u-ring-paxos wait for; on disk they are in the system's temporary directory
-    #[arg(long, default_value = "memory",
-        value_parser = one_of::<StorageName>(&["memory", "async", "sync"]))]
-    storage: StorageName,
-    /// Which nodes vote with ring-paxos and u-ring-paxos, as their numbers with commas between them; the others propose
-    /// and learn
-    #[arg(long, value_name = "NODES", value_delimiter = ',')]
-    acceptors: Vec<u16>,
-    /// Every message has an instance of ring-paxos and u-ring-paxos of its own, however small it is
-    #[arg(long)]
-    instance_per_message: bool,
-    #[command(flatten)]
-    many: ManyArgs,
-    /// A TCP stream from node 1 to node 2 uses the same links
-    #[arg(long)]
-    beside_tcp: bool,
-}
-
-/// Options of several rings.
-#[derive(Clone, Debug, clap::Args)]
-struct ManyArgs {
-    /// With multi-ring: how many rings
-    #[arg(long, default_value_t = 3)]
-    rings: u16,
-    /// With multi-ring: so many of them are sent to, the first ones [default: all]
-    #[arg(long, value_name = "RINGS")]
-    busy: Option<u16>,
-    /// With multi-ring: what orders each ring
-    #[arg(long, default_value = "u-ring-paxos",
-        value_parser = one_of::<EngineName>(&["ring-paxos", "u-ring-paxos"]))]
-    ring_engine: EngineName,
-    /// With multi-ring: how rings that have little to order keep up with the others
-    #[arg(long, default_value = "pull", value_parser = one_of::<Leveling>(&["pull", "paper", "horizon"]))]
-    leveling: Leveling,
-    /// With multi-ring: which rings each node delivers; with own each sends to one, and delivers that, with own+global the last one, too
-    #[arg(long, default_value = "all", value_parser = one_of::<Subscribe>(&["all", "own", "own+global"]))]
-    subscribe: Subscribe,
-}
-
-impl ManyArgs {
-    const fn many(&self) -> ManyRings {
-        ManyRings {
-            rings: self.rings,
-            busy: self.busy,
-            engine: self.ring_engine,
-            leveling: self.leveling,
-            subscribe: self.subscribe,
-        }
-    }
-}
-
-impl LoadArgs {
-    fn options(&self) -> BenchOptions {
-        BenchOptions {
-            place: self.place.place(),
-            engine: self.engine,
-            mode: self.mode,
-            size: self.size,
-            load: self.outstanding.map_or(self.rate, Load::Outstanding),
-            senders: self.senders,
-            loss: self.loss,
-            loss_distance: self.loss_distance,
-            service: self.service,
-            duration: self.duration,
-            warm_up: self.warm_up,
-            first_message: self.first_message,
-            sealed: self.sealed,
-            personal_window: self.personal_window,
-            accelerated_window: self.accelerated_window,
-            global_window: self.global_window,
-            shares: self.shares,
-            storage: self.storage,
-            acceptors: self.acceptors.clone(),
-            instance_per_message: self.instance_per_message,
-            many: self.many.many(),
-            beside_tcp: self.beside_tcp,
-            json: self.place.json,
         }
     }
 }
@@ -325,12 +195,8 @@ impl SharesArgs {
 /// Runs the benchmark that was asked for.
 pub fn main(bench: &Bench) -> ExitCode {
     match &bench.command {
-        None => {
-            let json = bench.options.place.json;
-            show(run_bench(&bench.options.options()), json, |report| {
-                report.failure.as_deref()
-            })
-        }
+        None => load::main(&bench.options),
+        Some(Command::Compare(compare)) => compare::main(compare),
         Some(Command::Raw(raw)) => show(run_raw(&raw.options()), raw.place.json, |_| None),
         Some(Command::Shares(shares)) => {
             show(run_shares(&shares.options()), shares.json, |report| {

@@ -1,9 +1,11 @@
 //! `rota config check`: what a configuration file means.
 
+mod from_spread;
 mod here;
+mod table;
 mod votes;
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,25 +20,36 @@ use rota_node::{ConfigError, DatagramSize, NodeConfig, PrimaryName};
 use rota_ring::{PriorityMethod, RingConfig, RingConfigError};
 
 use crate::key;
-use crate::say::{complain, print};
-pub use here::is_here;
+use crate::log::Levels;
+use crate::say::{complain, print, print_json};
+use crate::which::Which;
+pub use from_spread::{FromSpreadOptions, from_spread};
+pub use here::node_here;
 use here::viewpoint;
+use table::Table;
 
 /// Options of `rota config check`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckOptions {
     /// The configuration file
     file: PathBuf,
-    /// Also whether this node can run with it
-    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..))]
-    node: Option<u16>,
+    /// Also whether this node can run with it: its number, from-hostname or from-ordinal
+    #[arg(long, value_name = "ID")]
+    node: Option<Which>,
+    /// Print one JSON object instead of text: a section for each part, with names and values
+    #[arg(long)]
+    json: bool,
 }
 
 /// Checks a file and prints every effective and derived value.
 pub fn check(options: &CheckOptions) -> ExitCode {
-    match checked(&options.file, options.node) {
+    let node = options.node.map(Which::id).transpose();
+    match node.and_then(|node| checked(&options.file, node)) {
         Ok(table) => {
-            print(&table.trim_end());
+            match options.json {
+                true => print_json(&table.to_json()),
+                false => print(&table.to_string().trim_end()),
+            }
             ExitCode::SUCCESS
         }
         Err(what) => {
@@ -46,12 +59,11 @@ pub fn check(options: &CheckOptions) -> ExitCode {
     }
 }
 
-fn checked(file: &Path, node: Option<u16>) -> Result<String, String> {
+fn checked(file: &Path, node: Option<NodeId>) -> Result<Table, String> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
     let wrong = |error: &dyn Display| format!("{}: {error}", file.display());
     let config = NodeConfig::from_toml(&text).map_err(|error| wrong(&error))?;
-    let node = node.and_then(NodeId::new);
     if let Some(node) = node {
         config.check_for(node).map_err(|error| wrong(&error))?;
     }
@@ -64,6 +76,8 @@ fn checked(file: &Path, node: Option<u16>) -> Result<String, String> {
         checked = checked.and_then(|()| daemon.check_paths(node));
     }
     checked.map_err(|error| wrong(&error))?;
+    let _: Levels = daemon.log.parse().map_err(|error: String| wrong(&error))?;
+    let config = node.map_or_else(|| config.resolved_as_seen(), |node| config.resolved(node));
     let host = node.map_or(Ok(()), |node| config.check_host(node));
     host.map_err(|error| wrong(&error))?;
     let keys = config.keys().map_err(|error| {
@@ -80,23 +94,7 @@ fn checked(file: &Path, node: Option<u16>) -> Result<String, String> {
         _ => None,
     };
     describe_daemon(&daemon, lists, &mut table);
-    Ok(table.0)
-}
-
-/// Lines of names and values, in sections.
-#[derive(Debug, Default)]
-struct Table(String);
-
-impl Table {
-    fn section(&mut self, name: &str) {
-        let gap = if self.0.is_empty() { "" } else { "\n" };
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.0, "{gap}[{name}]");
-    }
-
-    fn row(&mut self, name: &str, value: impl Display) {
-        let _ = writeln!(self.0, "{name:<22} {value}");
-    }
+    Ok(table)
 }
 
 fn describe(
@@ -161,16 +159,16 @@ fn describe_ring(config: &NodeConfig, ring: &RingConfig, size: &DatagramSize, ta
     }
     table.row(
         "personal_window",
-        format!("{} packets", ring.personal_window),
+        format!("{} packets", ring.windows.personal),
     );
     table.row(
         "accelerated_window",
-        format!("{} packets", ring.accelerated_window),
+        format!("{} packets", ring.windows.accelerated),
     );
-    table.row("global_window", format!("{} packets", ring.global_window));
+    table.row("global_window", format!("{} packets", ring.windows.global));
     table.row(
         "outstanding_window",
-        format!("{} packets", ring.outstanding_window),
+        format!("{} packets", ring.windows.outstanding),
     );
     let method = match ring.priority_method {
         PriorityMethod::First => 1,
@@ -267,7 +265,7 @@ fn describe_primary(config: &NodeConfig, me: Option<NodeId>, table: &mut Table) 
 }
 
 fn describe_nodes(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, table: &mut Table) {
-    table.section("nodes");
+    here::begin_nodes(config, me, table);
     for &member in &ring.members {
         let Some(node) = config.node(member) else {
             continue;
@@ -319,6 +317,8 @@ fn describe_daemon(daemon: &DaemonConfig, lists: Option<ListsEnd>, table: &mut T
     table.row("metrics", or(metrics, "none"));
     let realtime = daemon.realtime.map(|priority| priority.to_string());
     table.row("realtime", or(realtime, "off"));
+    table.row("log", &daemon.log);
+    table.row("cluster_status", daemon.cluster_status);
     describe_tls(daemon.tls.as_ref(), lists, table);
     describe_access(&daemon.access, table);
     table.section("daemon.spread");

@@ -1,23 +1,23 @@
 //! `rota daemon`: one for each host, with many clients.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use rota_core::contract::NodeId;
 use rota_daemon::{Daemon, DaemonConfig};
 use rota_node::NodeConfig;
 use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::config::is_here;
-use crate::log::{Log, LogFormat};
+use crate::config::node_here;
+use crate::log::{LevelsHandle, Log, LogFormat};
 use crate::notify;
 use crate::reload::Reload;
 use crate::say::complain;
+use crate::which::Which;
 
 /// Options of `rota daemon`.
 #[derive(Clone, Debug, clap::Args)]
@@ -25,9 +25,10 @@ pub struct DaemonOptions {
     /// The configuration file
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Which node of it this is [default: the one whose address this host has]
-    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..))]
-    node: Option<u16>,
+    /// Which node of it this is: its number, from-hostname (rota-2 is node 2), or from-ordinal (rota-2 is node 3, as in a
+    /// StatefulSet) [default: the one whose address this host has]
+    #[arg(long, value_name = "ID")]
+    node: Option<Which>,
     /// How the log on standard error is written: for people, or one JSON object on a line
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log: LogFormat,
@@ -38,8 +39,8 @@ pub struct DaemonOptions {
 
 /// Runs until it is told to stop by a signal.
 pub fn main(options: &DaemonOptions) -> ExitCode {
-    let log = Log::start(options.log);
-    let mut daemon = match open(options) {
+    let (log, levels) = Log::start(options.log);
+    let mut daemon = match open(options, levels) {
         Ok(mut daemon) => {
             daemon.count_lost_lines(log.lost());
             daemon
@@ -65,16 +66,17 @@ pub fn main(options: &DaemonOptions) -> ExitCode {
     }
 }
 
-fn open(options: &DaemonOptions) -> Result<Daemon, String> {
+fn open(options: &DaemonOptions, levels: LevelsHandle) -> Result<Daemon, String> {
     let path = &options.config;
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let config = NodeConfig::from_toml(&text).map_err(|error| wrong(&error))?;
     let daemon = DaemonConfig::from_toml(&text).map_err(|error| wrong(&error))?;
-    let me = match options.node.and_then(NodeId::new) {
-        Some(node) => node,
-        None => node_here(&config, path)?,
+    levels.set(daemon.log.parse().map_err(|error: String| wrong(&error))?);
+    let me = match options.node {
+        Some(which) => which.id()?,
+        None => node_here(&config).map_err(|error| wrong(&error))?,
     };
     let (stop, starts) = (
         Arc::new(AtomicBool::new(false)),
@@ -96,7 +98,7 @@ fn open(options: &DaemonOptions) -> Result<Daemon, String> {
     Reload::new(
         (path.clone(), &text),
         (me, settings),
-        daemon.keys(),
+        (daemon.keys(), levels),
         daemon.control(),
     )
     .on_signal()
@@ -118,22 +120,4 @@ fn stop_with_input() -> io::Result<()> {
     };
     let thread = thread::Builder::new().name("rota-input".to_owned());
     thread.spawn(wait).map(drop)
-}
-
-/// The one node whose address this host has.
-fn node_here(config: &NodeConfig, path: &Path) -> Result<NodeId, String> {
-    let members = config.members().into_iter();
-    let here: Vec<NodeId> = members.filter(|id| is_here(config, *id)).collect();
-    match here[..] {
-        [node] => Ok(node),
-        [] => Err(format!(
-            "{}: no node in it has an address of this host; say which one it is with --node",
-            path.display()
-        )),
-        _ => Err(format!(
-            "{}: {} of its nodes have an address of this host; say which one it is with --node",
-            path.display(),
-            here.len()
-        )),
-    }
 }

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rota_net::{KeyError, KeyRing};
+use serde::Serialize;
 
-use crate::say::{complain, print};
+use crate::say::{complain, print, print_json};
 
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum Key {
@@ -19,13 +20,29 @@ pub enum Key {
     /// Take a key out, which is then not accepted any more
     Remove(IdArgs),
     /// Say which keys there are, without the keys
-    Show(FileArgs),
+    Show(ShowArgs),
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct FileArgs {
     /// The key file
     file: PathBuf,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct ShowArgs {
+    /// The key file
+    file: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// The numbers of keys, for programs.
+#[derive(Debug, Serialize)]
+struct Shown {
+    sends: u16,
+    takes: Vec<u16>,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -44,9 +61,16 @@ pub fn main(key: &Key) -> ExitCode {
         Key::Add(FileArgs { file }) => (file, change(file, |ring| ring.add().map(drop))),
         Key::Use(IdArgs { file, id }) => (file, change(file, |ring| ring.send_with(*id))),
         Key::Remove(IdArgs { file, id }) => (file, change(file, |ring| ring.remove(*id))),
-        Key::Show(FileArgs { file }) => (file, KeyRing::load_of_anybody(file)),
+        Key::Show(ShowArgs { file, .. }) => (file, KeyRing::load_of_anybody(file)),
     };
     match done {
+        Ok(ring) if matches!(key, Key::Show(ShowArgs { json: true, .. })) => {
+            print_json(&Shown {
+                sends: ring.sending().get(),
+                takes: ring.ids().map(|id| id.get()).collect(),
+            });
+            ExitCode::SUCCESS
+        }
         Ok(ring) => {
             print(&format!("{}: {}", file.display(), describe(&ring)));
             ExitCode::SUCCESS

@@ -62,6 +62,7 @@ enum Said {
     Status {
         state: String,
         caught_up: bool,
+        notes: Vec<String>,
         counters: BTreeMap<String, u64>,
     },
     Served(Vec<(u64, u16)>),
@@ -257,7 +258,7 @@ impl App for LiveApp {
                 t: monotonic().0,
                 id: ring.to_string(),
             }),
-            Delivery::Passed { .. } | Delivery::Missed { .. } => {}
+            Delivery::Passed { .. } | Delivery::Notice { .. } | Delivery::Missed { .. } => {}
         }
     }
 
@@ -333,6 +334,7 @@ fn run() -> Result<(), String> {
     });
     listen(Arc::clone(&orders));
     let config = task.config;
+    let config = config.resolved(me);
     config.check_for(me).map_err(words)?;
     let sockets = Sockets::open(&config.network(), me).map_err(words)?;
     let engine = NodeEngine::new(&config, me).map_err(words)?;
@@ -360,7 +362,7 @@ fn run() -> Result<(), String> {
         if std::mem::take(&mut app.caught_up)
             && let Some(ring) = driver.engine().get().primary()
         {
-            let told = driver.tell(|engine, now| engine.get_mut().caught_up(now, ring));
+            let told = driver.command(|engine, now| engine.caught_up(now, ring));
             told.map_err(words)?;
         }
         if std::mem::take(&mut app.status_wanted) {
@@ -370,6 +372,7 @@ fn run() -> Result<(), String> {
             say(&Said::Status {
                 state: status.state,
                 caught_up,
+                notes: status.notes,
                 counters: counters.map(|(name, n)| (name.to_owned(), n)).collect(),
             });
         }

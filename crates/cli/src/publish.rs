@@ -1,4 +1,4 @@
-//! `rota pub`: each line is a message.
+//! `rota pub`: each line is a message, or all that comes is one.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::ExitCode;
@@ -7,6 +7,13 @@ use clap::ValueEnum;
 use rota_client::{Client, Envelope, Event, RequestError, SendError, Service};
 
 use crate::client::{ClientOptions, Failure};
+use crate::format::{self, Format};
+
+/// The most bytes of JSON that a byte of text can take: `\u0000`.
+const MOST_ESCAPED: u64 = 6;
+
+/// The most bytes of a line of JSON beside its payload.
+const MOST_HEAD: u64 = 64 << 10;
 
 /// Options of `rota pub`.
 #[derive(Clone, Debug, clap::Args)]
@@ -14,9 +21,12 @@ pub struct PubOptions {
     /// Where each message goes: groups, or clients as #client#daemon
     #[arg(required = true, value_name = "GROUP")]
     groups: Vec<String>,
-    /// Which guarantee the messages ask for
-    #[arg(long, value_name = "SERVICE", value_enum, default_value_t = ServiceName::Agreed)]
-    service: ServiceName,
+    /// Which guarantee the messages ask for [default: agreed, or what a line of JSON says]
+    #[arg(long, value_name = "SERVICE", value_enum)]
+    service: Option<ServiceName>,
+    /// What comes by standard input: a message on each line, as text or as JSON, or one message
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Lines)]
+    format: Format,
     #[command(flatten)]
     client: ClientOptions,
 }
@@ -56,20 +66,68 @@ fn run(options: &PubOptions) -> Result<(), Failure> {
     if envelope.destinations().len() > rota_client::protocol::MAX_DESTINATIONS {
         return Err(Failure::misused(SendError::Destinations));
     }
-    let envelope = envelope.service(options.service.into());
+    let service = options.service.map_or(Service::Agreed, Service::from);
+    let envelope = envelope.service(service);
     let mut client = options.client.connect(&Client::builder())?;
-    let sent = send_lines(&mut client, &envelope);
+    let sent = match options.format {
+        Format::Raw => send_all(&mut client, &envelope),
+        Format::Lines => {
+            let most = client.largest_payload() as u64;
+            send_lines(&mut client, most, |client, line| {
+                send(client, &envelope, line)
+            })
+        }
+        Format::Json => {
+            let most = MOST_ESCAPED * client.largest_payload() as u64 + MOST_HEAD;
+            let given = options.service.map(Service::from);
+            send_lines(&mut client, most, |client, line| {
+                send_json(client, &envelope, given, line)
+            })
+        }
+    };
     let sent = sent.and_then(|()| all_sent(&mut client, &options.groups));
     // Lines before a mistake are sent all the same.
     let closed = client.close().map_err(Failure::failed);
     sent.and(closed)
 }
 
-fn send_lines(client: &mut Client, envelope: &Envelope) -> Result<(), Failure> {
+/// Sends all that comes as one message.
+fn send_all(client: &mut Client, envelope: &Envelope) -> Result<(), Failure> {
+    // One byte more shows that it is too long, whatever its length.
+    let limit = client.largest_payload() as u64 + 1;
+    let mut payload = Vec::new();
+    let read = io::stdin().lock().take(limit).read_to_end(&mut payload);
+    read.map_err(|error| Failure::failed(format!("standard input: {error}")))?;
+    send(client, envelope, &payload)
+}
+
+/// Sends the message that a line of JSON is.
+fn send_json(
+    client: &mut Client,
+    envelope: &Envelope,
+    service: Option<Service>,
+    line: &[u8],
+) -> Result<(), Failure> {
+    let Some(message) = format::read(line).map_err(Failure::failed)? else {
+        return Ok(());
+    };
+    let mut envelope = envelope.clone().kind(message.kind);
+    if let Some(service) = service.or(message.service) {
+        envelope = envelope.service(service);
+    }
+    send(client, &envelope, &message.payload)
+}
+
+/// Hands over each line, which has `most` bytes; of a longer one, a few more.
+fn send_lines(
+    client: &mut Client,
+    most: u64,
+    mut send: impl FnMut(&mut Client, &[u8]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     // Reads past standard input's own buffer, which does not tell whether it is empty.
     let mut input = BufReader::with_capacity(64 << 10, io::stdin().lock());
     // One byte more shows that a line is too long, whatever its length.
-    let limit = client.largest_payload() as u64 + 2;
+    let limit = most + 2;
     let mut line = Vec::new();
     for number in 1_u64.. {
         line.clear();
@@ -79,8 +137,7 @@ fn send_lines(client: &mut Client, envelope: &Envelope) -> Result<(), Failure> {
             break;
         }
         let payload = line.strip_suffix(b"\n").unwrap_or(&line);
-        send(client, envelope, payload)
-            .map_err(|failure| failure.at(format_args!("line {number}")))?;
+        send(client, payload).map_err(|failure| failure.at(format_args!("line {number}")))?;
         // A person who types is not kept waiting, and a program that pipes shares system calls.
         if input.buffer().is_empty() {
             client.flush().map_err(Failure::failed)?;

@@ -22,6 +22,7 @@ use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
 use toml::Value;
 
+use crate::log::{Levels, LevelsHandle};
 use crate::notify;
 pub use command::{ReloadOptions, main};
 
@@ -32,7 +33,7 @@ const RULES: &str = "daemon.access";
 const TLS: &str = "daemon.tls.";
 
 /// Settings that count as soon as they are read again, beside the rules. `key_file` is looked at by itself.
-const AT_ONCE: [&str; 12] = [
+const AT_ONCE: [&str; 13] = [
     "daemon.tls.certificate",
     "daemon.tls.key",
     "daemon.tls.client_ca",
@@ -44,6 +45,7 @@ const AT_ONCE: [&str; 12] = [
     "daemon.queues_bytes",
     "daemon.handshake_ms",
     "daemon.handshakes",
+    "daemon.log",
     "daemon.spread.allow",
 ];
 
@@ -64,6 +66,7 @@ pub struct Reload {
     keys: Option<Keys>,
     /// The file that they were read from.
     key_file: Option<PathBuf>,
+    levels: LevelsHandle,
     control: Control,
 }
 
@@ -83,7 +86,7 @@ impl Reload {
     pub fn new(
         (path, text): (PathBuf, &str),
         (me, daemon): (NodeId, DaemonConfig),
-        keys: Option<Keys>,
+        (keys, levels): (Option<Keys>, LevelsHandle),
         control: Control,
     ) -> Self {
         let in_force = settings(text);
@@ -96,6 +99,7 @@ impl Reload {
             certificates: CertificateFiles::of(&daemon, me),
             daemon,
             keys,
+            levels,
             control,
         }
     }
@@ -159,7 +163,9 @@ impl Reload {
         })?;
         let certificates = CertificateFiles::of(&daemon, self.me);
         let settings = NewSettings::read(daemon.clone(), self.me).map_err(|error| wrong(&error))?;
+        let levels: Levels = daemon.log.parse().map_err(|error: String| wrong(&error))?;
         // From here on nothing fails.
+        self.levels.set(levels);
         let mut taken = Taken::default();
         if !self.control.reconfigure(settings, PATIENCE) {
             let late = "not in force yet, as the daemon's loop does not turn";

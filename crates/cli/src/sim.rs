@@ -1,4 +1,4 @@
-//! `rota sim run`, `replay` and `explore`: from the command line to the simulator's options.
+//! `rota sim run`, `replay`, `explore` and `reproduce`: from the command line to the simulator's options.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -10,6 +10,7 @@ use rota_sim::explore::{self, Start};
 use rota_sim::plan::Profile;
 
 use crate::explore_paxos::PaxosArgs;
+use crate::reproduce::ReproduceArgs;
 use crate::say::{complain, print, print_json};
 
 /// Subcommands of `rota sim`.
@@ -36,6 +37,11 @@ pub enum Sim {
         Exit status: 0 if every property held, 1 if not, 2 for wrong use."
     )]
     ExplorePaxos(PaxosArgs),
+    /// The papers' experiments on a simulated network: every claim beside ours, with a verdict
+    #[command(after_help = "Examples:\n  rota sim reproduce --output report\n  \
+        rota sim reproduce --only r22,r23 --explain --output report\n\n\
+        Exit status: 0 if it was simulated and written, 1 if not or if nodes did not deliver in one order, 2 for wrong use.")]
+    Reproduce(ReproduceArgs),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -246,6 +252,7 @@ pub fn main(sim: &Sim) -> ExitCode {
         }
         Sim::Explore(search) => search_all(search),
         Sim::ExplorePaxos(search) => search.run(),
+        Sim::Reproduce(claims) => claims.run(),
     }
 }
 

@@ -10,8 +10,8 @@ use rota_net::KeysInUse;
 
 use crate::ask::{AskOptions, Place, ask_all};
 use crate::client::Failure;
-use crate::explain::{Seen, distinct, explain, missing};
 use crate::say::{complain, print};
+use rota_daemon::explain::{Seen, distinct, explain, missing};
 
 /// Counters of its clients and groups that ought to stand still, beside those of the ring.
 const QUIET: [&str; 12] = [

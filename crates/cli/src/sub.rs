@@ -1,4 +1,4 @@
-//! `rota sub`: what members of groups are told, line by line.
+//! `rota sub`: what members of groups are told, line by line, or as JSON, or as it is.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, BufWriter, StdoutLock, Write};
@@ -9,6 +9,7 @@ use rota_client::{
 };
 
 use crate::client::{ClientOptions, Failure};
+use crate::format::{self, Format};
 use crate::say::{self, complain};
 
 /// Options of `rota sub`.
@@ -17,7 +18,10 @@ pub struct SubOptions {
     /// Groups to join
     #[arg(required = true, value_name = "GROUP", value_parser = GroupName::new)]
     groups: Vec<GroupName>,
-    /// Also print who is in the groups: lines that begin with "# "
+    /// How messages are printed
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Lines)]
+    format: Format,
+    /// Also print who is in the groups: lines that begin with "# ", or objects
     #[arg(long)]
     members: bool,
     /// What to be called; the daemon invents a name otherwise
@@ -39,6 +43,11 @@ pub fn main(options: &SubOptions) -> ExitCode {
 }
 
 fn run(options: &SubOptions) -> Result<(), Failure> {
+    if options.members && options.format == Format::Raw {
+        let what =
+            "--members says something beside the messages, for which --format raw has no place";
+        return Err(Failure::misused(what));
+    }
     let mut builder = Client::builder().membership(options.members);
     if let Some(name) = &options.name {
         builder = builder.name(name.as_str());
@@ -47,6 +56,7 @@ fn run(options: &SubOptions) -> Result<(), Failure> {
     let mut printer = Printer {
         out: BufWriter::new(io::stdout().lock()),
         left: options.count,
+        format: options.format,
     };
     for group in &options.groups {
         if printer.join(&mut client, group)?.is_none() {
@@ -66,6 +76,7 @@ struct Printer {
     out: BufWriter<StdoutLock<'static>>,
     /// Messages that are still wanted.
     left: Option<u64>,
+    format: Format,
 }
 
 impl Printer {
@@ -119,17 +130,30 @@ impl Printer {
     }
 
     fn print(&mut self, event: &Event) -> io::Result<Option<()>> {
+        match (self.format, event) {
+            (Format::Json, event) => {
+                if let Some(line) = format::line(event) {
+                    writeln!(self.out, "{line}")?;
+                }
+            }
+            (Format::Raw, Event::Message(message)) => self.out.write_all(&message.payload)?,
+            (_, event) => self.print_lines(event)?,
+        }
+        if let (Event::Message(_), Some(left)) = (event, &mut self.left) {
+            *left -= 1;
+            if *left == 0 {
+                self.out.flush()?;
+                return Ok(None);
+            }
+        }
+        Ok(Some(()))
+    }
+
+    fn print_lines(&mut self, event: &Event) -> io::Result<()> {
         match event {
             Event::Message(message) => {
                 self.out.write_all(&message.payload)?;
                 self.out.write_all(b"\n")?;
-                if let Some(left) = &mut self.left {
-                    *left -= 1;
-                    if *left == 0 {
-                        self.out.flush()?;
-                        return Ok(None);
-                    }
-                }
             }
             Event::View(view) => writeln!(self.out, "# {}", Line(view))?,
             Event::Transitional { group, view } => {
@@ -151,7 +175,7 @@ impl Printer {
             )),
             _ => {}
         }
-        Ok(Some(()))
+        Ok(())
     }
 }
 

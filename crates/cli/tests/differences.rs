@@ -81,6 +81,9 @@ const CASES: &[Case] = &[
     }),
     case("timing", |config| config.timing = TimingName::LanFast),
     case("timing", |config| config.timing = TimingName::Relaxed),
+    case("time_scale", |config| {
+        config.time_scale = NonZeroU32::new(2);
+    }),
     Case {
         setting: "primary_nodes",
         both: static_primary,
@@ -423,6 +426,7 @@ fn every_setting_has_a_row_and_a_case() {
     ) = (true, true, true);
     (config.primary, config.primary_nodes) = (PrimaryName::Static, Some(vec![1]));
     config.reset_primary = Some(ResetPrimary::First);
+    config.time_scale = NonZeroU32::new(2);
     config.daemon = Some(toml::Table::new());
     config.faults = Some(FaultConfig::default());
     let paxos = paxos(&mut config);

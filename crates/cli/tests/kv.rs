@@ -1,6 +1,7 @@
 //! `rota kv`: a demo with its clients, a kill and its check; and commands against one that runs.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -255,6 +256,26 @@ impl Drop for Served {
     }
 }
 
+/// A process of a store with this file.
+fn serve(file: &Path, node: &str) -> Served {
+    let mut serve = rota();
+    serve.args(["kv", "serve", "--node", node, "--config"]);
+    let serve = serve.arg(file).stderr(Stdio::null()).spawn();
+    Served(serve.expect("it starts"))
+}
+
+/// The file of a store on this host, of so many partitions with so many replicas each, whose directories are made.
+fn store(directory: &Path, of: (u16, u16), port: u16) -> (rota_kv::KvConfig, PathBuf) {
+    let votes = (directory, rota_node::VoteStorage::Memory);
+    let config = rota_kv::KvConfig::loopback(of, port, votes);
+    let file = directory.join("rota.toml");
+    std::fs::write(&file, config.to_toml().expect("a file")).expect("it is ours");
+    for name in ["votes", "states"] {
+        std::fs::create_dir(directory.join(name)).expect("it is ours");
+    }
+    (config, file)
+}
+
 #[test]
 fn commands_say_who_they_are_and_speak_tls() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -289,12 +310,7 @@ fn commands_say_who_they_are_and_speak_tls() {
     for name in ["votes", "states"] {
         std::fs::create_dir(file(name)).expect("it is ours");
     }
-    let mut serve = rota();
-    serve
-        .args(["kv", "serve", "--node", "1", "--config"])
-        .arg(file("rota.toml"));
-    let serve = serve.stderr(Stdio::null()).spawn().expect("it starts");
-    let _served = Served(serve);
+    let served = serve(&file("rota.toml"), "1");
     let port = config.kv.process[0].redis_port.expect("a port");
     let ask = |words: &[&str], password: &str| {
         let mut ask = rota();
@@ -333,25 +349,32 @@ fn commands_say_who_they_are_and_speak_tls() {
     let refused = ask(&["get", "a"], "wrong");
     assert_eq!(refused.status.code(), Some(1));
     assert!(words(&refused).contains("WRONGPASS"), "{}", words(&refused));
+    // The hash of "Secret": another password is in force when the file is read again; a file that is wrong changes nothing.
+    config.kv.user[0].password_sha256 =
+        "7e32a729b1226ed1270f282a8c63054d09b26bc9ec53ea69771ce38158dfade8".to_owned();
+    let read_again = |text: &str| {
+        std::fs::write(file("rota.toml"), text).expect("it is ours");
+        let pid = served.0.id().to_string();
+        let told = Command::new("kill").args(["-HUP", &pid]).status();
+        assert!(told.expect("it is told").success());
+    };
+    read_again("no file");
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(ask(&["get", "a"], "right").status.success());
+    read_again(&config.to_toml().expect("a file"));
+    let began = Instant::now();
+    while !ask(&["get", "a"], "wrong").status.success() {
+        assert!(began.elapsed() < PATIENCE, "it does not take the password");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(ask(&["get", "a"], "right").status.code(), Some(1));
 }
 
 #[test]
 fn slots_move_when_they_are_told_to() {
     let directory = tempfile::tempdir().expect("a directory");
-    let file = directory.path().join("rota.toml");
-    let of = (directory.path(), rota_node::VoteStorage::Memory);
-    let config = rota_kv::KvConfig::loopback((2, 1), 24_430, of);
-    std::fs::write(&file, config.to_toml().expect("a file")).expect("it is ours");
-    for name in ["votes", "states"] {
-        std::fs::create_dir(directory.path().join(name)).expect("it is ours");
-    }
-    let serve = |node: &str| {
-        let mut serve = rota();
-        serve.args(["kv", "serve", "--node", node, "--config"]);
-        let serve = serve.arg(&file).stderr(Stdio::null()).spawn();
-        Served(serve.expect("it starts"))
-    };
-    let _served = ["1", "2"].map(serve);
+    let (config, file) = store(directory.path(), (2, 1), 24_430);
+    let _served = ["1", "2"].map(|node| serve(&file, node));
     let port = config.kv.process[0].redis_port.expect("a port");
     let address = format!("127.0.0.1:{port}");
     let ask = |words: &[&str]| {
@@ -396,4 +419,95 @@ fn slots_move_when_they_are_told_to() {
         words(&none)
     );
     assert_eq!(shift("5-0", "1").status.code(), Some(2));
+    rings_are_shown(&file);
+}
+
+/// The rings below the store are shown, with what they keep for whom; and an operator lets go of that.
+fn rings_are_shown(file: &std::path::Path) {
+    let rings = |words: &[&str]| {
+        let mut rings = rota();
+        rings.args(["kv", "rings", "--config"]).arg(file);
+        rings.args(words).output().expect("it ends")
+    };
+    let shown = rings(&["--json"]);
+    let text = words(&shown);
+    assert!(shown.status.success(), "{text}");
+    for says in [
+        "process 1, delivered up to round ",
+        "  ring 1: operational: 1 (configuration 1, coordinator 1), learnt ",
+        "    kept for partition 1 (replicas 1): from instance ",
+        "    kept for partition 2 (replicas 2): from instance ",
+        "\"uring_instances_learnt\":",
+    ] {
+        assert!(text.contains(says), "{says}: {text}");
+    }
+    let wrong = rings(&["--abandon", "1"]);
+    assert_eq!(wrong.status.code(), Some(2), "{}", words(&wrong));
+    // What would do harm, or nothing, is not ordered.
+    for (asked, why) in [
+        (
+            &["--abandon", "9"][..],
+            "process 1: REFUSED ring 3 keeps nothing for partition 9",
+        ),
+        (
+            &["--abandon", "2"],
+            "process 1: REFUSED node 2 has a replica of partition 2, and is there",
+        ),
+        (
+            &["--replace", "2", "--replicas", "1,2"],
+            "process 1: REFUSED node 1 has no replica of partition 2",
+        ),
+    ] {
+        let refused = rings(&[&["--ring", "3"], asked].concat());
+        assert_eq!(refused.status.code(), Some(1), "{}", words(&refused));
+        assert!(words(&refused).contains(why), "{why}: {}", words(&refused));
+    }
+    let same = rings(&["--ring", "3", "--replace", "2", "--replicas", "2"]);
+    assert!(same.status.success(), "{}", words(&same));
+    let nowhere = rings(&["--ring", "77", "--abandon", "2"]);
+    assert_eq!(nowhere.status.code(), Some(1), "{}", words(&nowhere));
+}
+
+/// A ring lets go what it keeps for a replica that is away, and for none that is there.
+#[test]
+fn a_ring_lets_go_of_nobody_who_is_there() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (_, file) = store(directory.path(), (1, 3), 24_460);
+    let mut served: Vec<Served> = ["1", "2", "3"].map(|node| serve(&file, node)).into();
+    let rings = |words: &[&str]| {
+        let mut rings = rota();
+        rings.args(["kv", "rings", "--config"]).arg(&file);
+        let rings = rings.args(["--ring", "1"]).args(words).output();
+        rings.expect("it ends")
+    };
+    let until = |what: &str, is: &dyn Fn() -> bool| {
+        let began = Instant::now();
+        while !is() {
+            assert!(began.elapsed() < PATIENCE, "{what}: {}", words(&rings(&[])));
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    let shows = |replicas: &str| words(&rings(&[])).contains(replicas);
+    until("all replicas", &|| shows("(replicas 1, 2, 3)"));
+    // Process 1 knows of the others when they are connected.
+    let replace = ["--replace", "1", "--replicas", "1,2"];
+    let there = "node 3 has a replica of partition 1, and is there";
+    until("connections", &|| {
+        let status = rota()
+            .args(["kv", "status", "--config"])
+            .arg(&file)
+            .output();
+        status.expect("it ends").status.success()
+    });
+    for (asked, why) in [
+        (&replace[..], there),
+        (&["--abandon", "1"], "node 1 has a replica of partition 1"),
+    ] {
+        let refused = rings(asked);
+        assert_eq!(refused.status.code(), Some(1), "{}", words(&refused));
+        assert!(words(&refused).contains(why), "{}", words(&refused));
+    }
+    drop(served.pop());
+    until("an order", &|| rings(&replace).status.success());
+    until("two replicas", &|| shows("(replicas 1, 2)"));
 }

@@ -70,7 +70,7 @@ pub enum Event {
         /// where it stopped.
         missed: bool,
     },
-    /// The connection was lost, and there is a new one. Of [`crate::Reconnecting`] only.
+    /// The connection was lost, and there is a new one. Of [`crate::Reconnecting`] and `AsyncReconnecting` only.
     Reconnected(Gap),
 }
 

@@ -27,7 +27,7 @@
 //! | [`Event`] | the events of a client |
 //! | `AsyncClient` | the same for tokio, with the feature of that name |
 //! | [`Client::try_read`], [`Pending`] | the same for any loop of events: nothing waits |
-//! | [`Reconnecting`] | a client that connects again, and says what may be missing |
+//! | [`Reconnecting`], `AsyncReconnecting` | a client that connects again, and says what may be missing |
 //! | `Tls` | daemons of other hosts, with the feature `tls` |
 //! | [`protocol`] | the bytes, without sockets, for both sides |
 
@@ -36,7 +36,10 @@
 mod address;
 #[cfg(feature = "tokio")]
 mod asynchronous;
+mod backoff;
 mod blocking;
+#[cfg(all(test, feature = "tokio"))]
+mod early_tests;
 mod envelope;
 mod error;
 mod event;
@@ -51,9 +54,10 @@ mod tls;
 
 pub use address::Address;
 #[cfg(feature = "tokio")]
-pub use asynchronous::AsyncClient;
+pub use asynchronous::{AsyncClient, AsyncReconnecting};
+pub use backoff::Backoff;
 pub use blocking::{
-    Backoff, Builder, Client, GroupSizes, Messages, Pending, Receiver, Reconnecting, Sender,
+    Builder, Client, GroupSizes, Messages, Pending, Receiver, Reconnecting, Sender,
 };
 pub use envelope::Envelope;
 pub use error::{ConnectError, ConnectionLost, RequestError, SendError};

@@ -28,6 +28,7 @@ pub mod mutants;
 pub mod pack;
 pub mod primary;
 pub mod random;
+pub mod resume;
 pub mod shares;
 pub mod timing;
 pub mod wire;

@@ -19,7 +19,7 @@ pub struct Timers {
 }
 
 /// A family of time-outs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Timing {
     /// Dedicated cores on one switch.
     LanFast,
@@ -60,6 +60,20 @@ impl Timers {
     /// The wait before an idle token is sent again: its receiver may be holding it.
     pub const fn idle_retransmit(&self) -> u64 {
         self.token_loss / 5
+    }
+
+    /// Time-outs that are this many times longer.
+    #[must_use]
+    pub const fn times(self, scale: u32) -> Self {
+        let scale = scale as u64;
+        Self {
+            token_loss: self.token_loss * scale,
+            token_retransmit: self.token_retransmit * scale,
+            token_hold: self.token_hold * scale,
+            join: self.join * scale,
+            consensus: self.consensus * scale,
+            merge: self.merge * scale,
+        }
     }
 
     /// The same time-outs with this token-loss time, in nanoseconds, and a token hold to match, if it is longer.

@@ -12,17 +12,19 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 use rota_client::protocol::largest_message_frame;
+use rota_core::contract::NodeId;
 use rota_core::groups::{Limits, MOST_HOLD_MS, MOST_PAYLOAD_BYTES, OVERHEAD_BYTES};
 use rota_node::NodeConfig;
 use serde::Deserialize;
 
-use crate::access::AccessRule;
+use crate::access::{Access, AccessRule};
 use crate::tls::TlsConfig;
 pub use error::DaemonConfigError;
+use paths::SocketPaths;
 pub use slow::{SlowClients, ThrottleThen};
 
 /// The most shared memory for the frames of one client, in bytes.
-const MOST_MEMORY_BYTES: usize = 64 << 20;
+const MOST_MEMORY_BYTES: usize = rota_memory::MOST_BYTES;
 
 /// The settings of a daemon beside those of every node.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -41,7 +43,8 @@ pub struct DaemonConfig {
     pub clients: usize,
     /// Groups that one client may be in.
     pub client_memberships: usize,
-    /// Bytes that may wait for a client that does not read. Beyond that, `slow_clients` decides.
+    /// Bytes that may wait for a client. `slow_clients` decides about a client for which more waits: if it has read
+    /// nothing for a second, or less than 64 KiB in one, or if 8 MiB more wait.
     pub client_queue_bytes: usize,
     /// Bytes that may wait for all clients together; a quarter of them is the limit for the clients of one user or
     /// address. Beyond either limit, the client with the most waiting bytes is treated as if these were too many for
@@ -77,8 +80,13 @@ pub struct DaemonConfig {
     /// Host names under which the metrics may be requested, beside addresses, `localhost` and this host's own name;
     /// `*`: any.
     pub metrics_hosts: Vec<String>,
+    /// Tells clients of any daemon that may ask how this one is ([`crate::teller`]).
+    pub cluster_status: bool,
     /// Real-time priority of the ring's thread, from 1 to 99; none: an ordinary one.
     pub realtime: Option<u8>,
+    /// The levels of the log: one for all, and others for targets, which are crates and modules: `info,rota_net=debug`.
+    /// The program that writes the log reads it.
+    pub log: String,
     /// The port for Spread's clients; closed if there is no such section.
     pub spread: Option<SpreadConfig>,
 }
@@ -124,7 +132,9 @@ impl Default for DaemonConfig {
             metrics: None,
             metrics_insecure: false,
             metrics_hosts: Vec::new(),
+            cluster_status: false,
             realtime: None,
+            log: "info".to_owned(),
             spread: None,
         }
     }
@@ -172,7 +182,7 @@ impl DaemonConfig {
     }
 
     /// The path of the admin socket of this node.
-    pub fn admin_of(&self, node: rota_core::contract::NodeId) -> PathBuf {
+    pub fn admin_of(&self, node: NodeId) -> PathBuf {
         rota_node::path_of(&self.admin, node)
     }
 
@@ -232,7 +242,28 @@ impl DaemonConfig {
         if let Some(tls) = &self.tls {
             self.check_tls(tls)?;
         }
-        self.check_access()
+        rules::check(self)
+    }
+
+    /// Whether node `me` can bind its Unix sockets: each path is short enough for the system, and no two are the same.
+    ///
+    /// # Errors
+    /// [`DaemonConfigError`]: the first path that cannot be used.
+    pub fn check_paths(&self, me: NodeId) -> Result<(), DaemonConfigError> {
+        SocketPaths::of(self, me).check()
+    }
+
+    /// Whether this host has the users and groups of the rules; beyond what [`Self::check`] says.
+    ///
+    /// # Errors
+    /// [`DaemonConfigError::Access`].
+    pub fn check_here(&self) -> Result<(), DaemonConfigError> {
+        self.look_up_access().map(|_| ())
+    }
+
+    pub(crate) fn look_up_access(&self) -> Result<Access, DaemonConfigError> {
+        let access = Access::new(&self.access);
+        access.map_err(|(rule, error)| DaemonConfigError::Access(rule, error))
     }
 
     /// Whether the ring of this node takes what daemons send each other.

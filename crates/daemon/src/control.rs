@@ -1,20 +1,34 @@
-//! The requests of other threads to the ring's thread: for the status, for a sign of life, for other settings.
+//! The requests of other threads to the ring's thread: for the status, for a sign of life, for other settings, for other
+//! nodes.
 //!
 //! The ring's thread never waits for them: it looks at one number after each turn of its loop.
 
+mod asking;
+mod phase;
+
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mio::Waker;
+use rota_net::monotonic;
 
 use crate::access::{Access, Peer};
+use crate::members::{MemberReply, MemberRequest};
 use crate::reload::NewSettings;
 use crate::status::{DaemonStatus, ReloadStatus};
+pub use asking::NotAnswered;
+use asking::{AskingQueue, MemberAsking};
+pub(crate) use phase::Phase;
+
+/// The time in which the answer comes to a request about the nodes that was given up.
+const GIVEN_UP: Duration = Duration::from_secs(5);
 
 const STATUS: u8 = 1;
 const SETTINGS: u8 = 2;
 const LIFE: u8 = 4;
+const MEMBERS: u8 = 8;
 
 #[derive(Debug, Default)]
 struct Slot {
@@ -23,6 +37,8 @@ struct Slot {
     answers: u64,
     signs: u64,
     settings: Option<NewSettings>,
+    /// Requests about the nodes of the cluster.
+    members: AskingQueue,
     /// Grows each time that the daemon has taken settings.
     taken: u64,
     reload: Option<ReloadStatus>,
@@ -39,6 +55,8 @@ struct Shared {
     access: Mutex<Arc<Access>>,
     /// Requests over HTTP that were not allowed.
     refused: AtomicU64,
+    /// A [`Phase`].
+    phase: AtomicU8,
 }
 
 /// The handle of any thread to ask the daemon, and wait for its answer.
@@ -55,6 +73,10 @@ impl Wanted {
     pub const fn status(self) -> bool {
         self.0 & STATUS != 0
     }
+
+    pub const fn members(self) -> bool {
+        self.0 & MEMBERS != 0
+    }
 }
 
 impl Control {
@@ -67,6 +89,7 @@ impl Control {
                 answered: Condvar::new(),
                 access: Mutex::new(access),
                 refused: AtomicU64::new(0),
+                phase: AtomicU8::new(Phase::Starting as u8),
             }),
         }
     }
@@ -77,6 +100,19 @@ impl Control {
         self.want(STATUS);
         let slot = self.wait(patience, |slot| slot.answers > before)?;
         slot.status.clone()
+    }
+
+    /// Whether the daemon starts, runs or stops.
+    pub(crate) fn phase(&self) -> Phase {
+        Phase::of(self.shared.phase.load(Ordering::Relaxed))
+    }
+
+    /// The daemon starts, runs or stops from here on.
+    pub(crate) fn enter(&self, phase: Phase) {
+        self.shared.phase.store(phase as u8, Ordering::Relaxed);
+        if phase == Phase::Stopping {
+            self.lock().members.close();
+        }
     }
 
     /// Whether the daemon's loop turns: it gives a sign of life within `patience`.
@@ -95,6 +131,42 @@ impl Control {
         drop(slot);
         self.want(SETTINGS);
         self.wait(patience, |slot| slot.taken > before).is_some()
+    }
+
+    /// Asks about the nodes of the cluster, or has them changed: that is not begun when `patience` is over, and given up then.
+    ///
+    /// # Errors
+    /// [`NotAnswered`].
+    pub fn members(
+        &self,
+        request: MemberRequest,
+        patience: Duration,
+    ) -> Result<MemberReply, NotAnswered> {
+        let (answer, answered) = channel();
+        let now = monotonic();
+        let nanos = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+        let asking = MemberAsking {
+            request,
+            answer,
+            until: now.after(nanos),
+        };
+        self.lock().members.push(asking, now)?;
+        self.look_at_members();
+        let reply = answered.recv_timeout(patience + GIVEN_UP);
+        reply.map_err(|_| match self.lock().members.is_closed() {
+            true => NotAnswered::Stops,
+            false => NotAnswered::Silent,
+        })
+    }
+
+    /// Something about the nodes of the cluster has happened in another thread.
+    pub(crate) fn look_at_members(&self) {
+        self.want(MEMBERS);
+    }
+
+    /// The next request about the nodes of the cluster.
+    pub(crate) fn next_about_members(&self) -> Option<MemberAsking> {
+        self.lock().members.next(monotonic())
     }
 
     /// Whether a peer may ask for the status; a peer that may not is counted.
@@ -156,11 +228,18 @@ impl Control {
         Some(slot)
     }
 
+    /// Whether there are requests for the ring's thread.
+    #[inline]
+    pub(crate) fn is_asked(&self) -> bool {
+        self.shared.wanted.load(Ordering::Relaxed) != 0
+    }
+
     /// Takes the pending requests, for the ring's thread.
     #[inline]
     pub(crate) fn take_wanted(&self) -> Option<Wanted> {
         let wanted = &self.shared.wanted;
-        (wanted.load(Ordering::Relaxed) != 0).then(|| Wanted(wanted.swap(0, Ordering::Acquire)))
+        self.is_asked()
+            .then(|| Wanted(wanted.swap(0, Ordering::Acquire)))
     }
 
     /// Answers the requests; with the status of the daemon, if that was one of them.
@@ -185,5 +264,47 @@ impl Control {
 
     pub(crate) fn failed_reloads(&self) -> u64 {
         self.lock().failed_reloads
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mio::{Poll, Token};
+
+    use super::*;
+
+    #[test]
+    fn whoever_asks_for_nodes_is_answered_by_the_loop_or_told_that_it_stops() {
+        let poll = Poll::new().expect("descriptors");
+        let waker = Waker::new(poll.registry(), Token(0)).expect("descriptors");
+        let access = Access::new(&[]).expect("no rules");
+        let control = Control::new(Arc::new(waker), Arc::new(access));
+        let long = Duration::from_secs(60);
+        let ask = || {
+            let control = control.clone();
+            std::thread::spawn(move || control.members(MemberRequest::List, long))
+        };
+        let asking = || loop {
+            if let Some(asking) = control.next_about_members() {
+                return asking;
+            }
+            std::thread::yield_now();
+        };
+        let asked = ask();
+        let reply = MemberReply {
+            number: 7,
+            ..MemberReply::default()
+        };
+        let answered = asking().answer.send(reply.clone());
+        answered.expect("it waits");
+        assert_eq!(asked.join().expect("no panic"), Ok(reply));
+
+        let begun = ask();
+        let its = asking();
+        control.enter(Phase::Stopping);
+        drop(its);
+        assert_eq!(begun.join().expect("no panic"), Err(NotAnswered::Stops));
+        let late = control.members(MemberRequest::List, long);
+        assert_eq!(late, Err(NotAnswered::Stops));
     }
 }

@@ -12,18 +12,23 @@ use rota_net::{
     Keys, SocketError, Sockets, ask_for_short_slices, monotonic, new_process, random_u64,
     set_realtime,
 };
-use rota_node::{App, ConfigError, Driver, DriverError, NodeConfig, NodeEngine, path_of};
+use rota_node::{
+    App, ConfigError, Driver, DriverError, MemberFileError, NodeConfig, NodeEngine, path_of,
+};
 
 use crate::access::Access;
 use crate::app::ClientsApp;
 use crate::config::{Allow, DaemonConfig, DaemonConfigError};
-use crate::control::{Control, Wanted};
+use crate::control::{Control, Phase, Wanted};
 use crate::descriptors;
 use crate::door::{Door, Port};
 use crate::http::Exporter;
 use crate::hub::Hub;
+use crate::members::{self, Secretary};
+use crate::seats::ConnectionLimits;
 use crate::spread::{Settings, SettingsError};
 use crate::status::DaemonStatus;
+use crate::teller::Teller;
 use crate::tls::{Certificates, Terms, TlsConfig, TlsError};
 use crate::trace::ClientTrace;
 
@@ -32,6 +37,8 @@ use crate::trace::ClientTrace;
 pub enum OpenError {
     /// The configuration of the node is wrong.
     Config(ConfigError),
+    /// The list of nodes that is kept on disk cannot be used.
+    Members(MemberFileError),
     /// The section `[daemon]` is wrong.
     Daemon(DaemonConfigError),
     /// The ring's sockets cannot be opened.
@@ -58,6 +65,7 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Config(error) => error.fmt(f),
+            Self::Members(error) => error.fmt(f),
             Self::Daemon(error) => error.fmt(f),
             Self::Socket(error) => error.fmt(f),
             Self::Driver(error) => error.fmt(f),
@@ -101,6 +109,8 @@ pub struct Daemon {
     app: ClientsApp,
     control: Control,
     _exporter: Option<Exporter>,
+    _teller: Option<Teller>,
+    secretary: Secretary,
     nodes: Vec<u16>,
     started: Time,
     log_lost: LogLost,
@@ -118,6 +128,8 @@ impl Daemon {
         me: NodeId,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, OpenError> {
+        let (found, listed) = members::find(config, me).map_err(OpenError::Members)?;
+        let config = &listed.resolved(me);
         config.check_for(me).map_err(OpenError::Config)?;
         daemon.check().map_err(OpenError::Daemon)?;
         daemon.check_ring(config).map_err(OpenError::Daemon)?;
@@ -140,25 +152,31 @@ impl Daemon {
         let seed = random_u64().map_err(OpenError::System)?;
         let access = daemon.look_up_access().map_err(OpenError::Daemon)?;
         let access = Arc::new(access);
-        let hub = Hub::new(process, daemon.clone(), access, directory, Arc::new(spread));
-        let mut hub = hub.map_err(OpenError::System)?;
-        let Hub { door, access, .. } = &mut hub;
-        listen(door, &daemon, access, me)?;
-        if let (Some(tls), Some(certificates)) = (&daemon.tls, certificates) {
-            listen_tls(door, &daemon, tls, certificates)?;
-        }
-        let control = Control::new(hub.door.waker(), Arc::clone(&hub.access));
-        let exporter = serve_metrics(&daemon, &control)?;
+        let door = open_door(&daemon, &access, (me, certificates))?;
+        let control = Control::new(door.waker(), Arc::clone(&access));
+        let admin = path_of(&daemon.admin, me);
+        let secretary = Secretary::start(&listed, process, found, (admin, &control));
+        let (secretary, members) = secretary.map_err(OpenError::System)?;
+        let names = (directory, Arc::new(spread));
+        let mut hub = Hub::new(door, process, &daemon, access, names);
+        let exporter = serve_metrics(&daemon, me, &control)?;
+        let teller = daemon.cluster_status.then(|| {
+            let socket = path_of(&daemon.socket, me);
+            Teller::start(socket, control.clone()).map_err(OpenError::System)
+        });
         let engine = Checked::new(engine);
         let driver = Driver::with_process(engine, sockets, process, seed, config);
         let driver = driver.map_err(OpenError::Driver)?;
-        let trace = driver.trace_file();
-        hub.trace = trace.map(|file| ClientTrace::new(file, process));
+        if let Some(file) = driver.trace_file() {
+            hub.trace_to(ClientTrace::new(file, process));
+        }
         Ok(Self {
             driver,
-            app: ClientsApp::new(hub, stop),
+            app: ClientsApp::new(hub, members, stop, control.clone()),
             control,
             _exporter: exporter,
+            _teller: teller.transpose()?,
+            secretary,
             nodes: config.members().into_iter().map(NodeId::get).collect(),
             started: monotonic(),
             log_lost: LogLost(None),
@@ -177,8 +195,11 @@ impl Daemon {
     }
 
     fn turn_until_stopped(&mut self, stopping: impl FnOnce()) -> Result<(), DriverError> {
+        self.control.enter(Phase::Running);
         while !self.app.stop() {
-            self.driver.turn(&mut self.app, None)?;
+            let wait = self.secretary.patience(&self.app.members);
+            self.driver.turn(&mut self.app, wait)?;
+            self.look_at_members()?;
             if let Some(wanted) = self.control.take_wanted() {
                 self.tend(wanted);
             }
@@ -189,6 +210,7 @@ impl Daemon {
                 self.app.hub.answer(&line);
             }
         }
+        self.control.enter(Phase::Stopping);
         stopping();
         self.driver.leave()
     }
@@ -198,10 +220,28 @@ impl Daemon {
         self.control.clone()
     }
 
+    /// Takes over what has become of the list of nodes.
+    fn look_at_members(&mut self) -> Result<(), DriverError> {
+        let (secretary, members) = (&mut self.secretary, &mut self.app.members);
+        if let Some(directory) = secretary.turn(&mut self.driver, members, monotonic())? {
+            let nodes = members.list().nodes.iter();
+            self.nodes = nodes.map(|node| node.id).collect();
+            self.app.hub.rename(directory);
+        }
+        Ok(())
+    }
+
     fn tend(&mut self, wanted: Wanted) {
+        if wanted.members() {
+            let members = &mut self.app.members;
+            while let Some(asking) = self.control.next_about_members() {
+                members.ask(asking.request, asking.answer, asking.until);
+            }
+            self.secretary.look_at_disk(members);
+        }
         if let Some(settings) = self.control.take_settings() {
             self.app.hub.reconfigure(settings, monotonic());
-            self.control.set_access(Arc::clone(&self.app.hub.access));
+            self.control.set_access(Arc::clone(self.app.hub.access()));
         }
         let status = wanted.status().then(|| self.status());
         self.control.answer(wanted, status);
@@ -223,7 +263,11 @@ impl Daemon {
             status.counters.insert("log_lines_lost".into(), count());
         }
         let reloads = status.reload.as_ref().map_or(0, |reload| reload.count);
+        let members = &self.app.members;
         let counted = [
+            ("members_list", members.list().version.number),
+            ("members_malformed", members.malformed()),
+            ("members_unkept", u64::from(members.is_unkept())),
             ("reloads", reloads),
             ("reloads_failed", self.control.failed_reloads()),
         ];
@@ -248,6 +292,7 @@ impl Daemon {
     /// [`DriverError`].
     pub fn run_and_say(&mut self, stopping: impl FnOnce()) -> Result<(), DriverError> {
         let ran = self.turn_until_stopped(stopping);
+        self.control.enter(Phase::Stopping);
         self.app.hub.close();
         ran?;
         match self.app.failed.take() {
@@ -257,14 +302,35 @@ impl Daemon {
     }
 }
 
-fn serve_metrics(daemon: &DaemonConfig, control: &Control) -> Result<Option<Exporter>, OpenError> {
+fn serve_metrics(
+    daemon: &DaemonConfig,
+    me: NodeId,
+    control: &Control,
+) -> Result<Option<Exporter>, OpenError> {
     let Some(address) = daemon.metrics else {
         return Ok(None);
     };
-    let started = Exporter::start(address, daemon.metrics_hosts.clone(), control.clone());
+    let telling = daemon.cluster_status.then(|| path_of(&daemon.socket, me));
+    let hosts = daemon.metrics_hosts.clone();
+    let started = Exporter::start(address, hosts, telling, control.clone());
     started
         .map(Some)
         .map_err(|error| OpenError::Metrics(address, error))
+}
+
+/// All listeners for clients, of node `me`.
+fn open_door(
+    daemon: &DaemonConfig,
+    access: &Access,
+    (me, certificates): (NodeId, Option<Certificates>),
+) -> Result<Door, OpenError> {
+    let limits = ConnectionLimits::new(daemon.per_address, daemon.per_user);
+    let mut door = Door::new(limits).map_err(OpenError::System)?;
+    listen(&mut door, daemon, access, me)?;
+    if let (Some(tls), Some(certificates)) = (&daemon.tls, certificates) {
+        listen_tls(&mut door, daemon, tls, certificates)?;
+    }
+    Ok(door)
 }
 
 fn listen(

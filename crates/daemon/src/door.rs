@@ -23,7 +23,7 @@ use crate::tls::{Arrival, News, NotOpen, Terms, TlsDoor};
 use rota_net::Complaints;
 use source::{Source, Waited, mode, set_mode};
 
-pub(crate) use source::{keep_alive, listen_at};
+pub(crate) use source::{keep_alive, listen_at, listen_for_owner};
 
 /// Notices taken from the kernel at once.
 const EVENTS: usize = 1024;
@@ -111,16 +111,14 @@ pub(crate) struct Door {
     listeners: Vec<Listener>,
     /// The listener that accepts next.
     turn: usize,
-    notices: Vec<Notice>,
+    notices: VecDeque<Notice>,
     /// Clients that were turned away because of their network.
-    pub turned_away: u64,
-    pub seats: ConnectionLimits,
+    turned_away: u64,
+    seats: ConnectionLimits,
     tls: Option<TlsDoor>,
     /// Clients that came by TLS, and are not let in yet.
     arrived: VecDeque<News>,
     complaints: Complaints,
-    /// The loop lets no client in just now, though some may wait.
-    pub is_held: bool,
 }
 
 impl Door {
@@ -133,13 +131,12 @@ impl Door {
             events: Events::with_capacity(EVENTS),
             listeners: Vec::new(),
             turn: 0,
-            notices: Vec::new(),
+            notices: VecDeque::new(),
             turned_away: 0,
             seats,
             tls: None,
             arrived: VecDeque::new(),
             complaints: Complaints::default(),
-            is_held: false,
         })
     }
 
@@ -260,7 +257,7 @@ impl Door {
             }
             match token.checked_sub(FIRST_LISTENER) {
                 Some(place) => self.listeners[place].ready = true,
-                None => self.notices.push(Notice {
+                None => self.notices.push_back(Notice {
                     key: token,
                     readable: event.is_readable() || event.is_read_closed() || event.is_error(),
                     writable: event.is_writable() || event.is_write_closed() || event.is_error(),
@@ -273,14 +270,24 @@ impl Door {
 
     /// True if notices, arrivals or ready listeners are left from earlier looks; the last two count only while clients
     /// are let in.
-    pub fn has_work(&self) -> bool {
+    pub fn has_work(&self, lets_in: bool) -> bool {
         let waits = || self.listeners.iter().any(|listener| listener.ready);
-        !self.notices.is_empty() || !self.is_held && (!self.arrived.is_empty() || waits())
+        !self.notices.is_empty() || lets_in && (!self.arrived.is_empty() || waits())
     }
 
-    /// Takes the notices of the last looks.
-    pub fn take_notices(&mut self, into: &mut Vec<Notice>) {
-        into.append(&mut self.notices);
+    /// The next notice of the last looks.
+    pub fn next_notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front()
+    }
+
+    /// Clients that were turned away because of their network.
+    pub const fn turned_away(&self) -> u64 {
+        self.turned_away
+    }
+
+    /// Clients that were turned away because their address or user has as many connections as it may.
+    pub fn crowded(&self) -> u64 {
+        self.seats.refused()
     }
 
     /// Looks for clients that wait, though the kernel has said nothing new.

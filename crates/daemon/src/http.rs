@@ -2,12 +2,17 @@
 //!
 //! The server runs in threads of its own, which ask the daemon for its status at most a few times a second, for any
 //! number of requests. A client that is slow, or sends nonsense, holds up one of few threads for a few seconds, and the
-//! ring never. `GET /metrics` and `GET /status` are all there is; each connection is for one request.
+//! ring never. `GET /` is a page for people, and `GET /page` what it shows; `GET /metrics` and `GET /status` are for
+//! programs, `GET /livez` and `GET /readyz` for probes. Each connection is for one request.
 
+mod health;
 mod lobby;
+mod page;
+mod survey;
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -17,7 +22,7 @@ use crate::access::Peer;
 use crate::control::Control;
 use crate::metrics;
 use crate::status::DaemonStatus;
-use lobby::HttpConnections;
+use lobby::{HttpConnections, HttpGuest};
 use rota_net::Complaints;
 
 /// Connections at one time. With one more, the oldest that has asked for nothing yet is closed; there are at most as
@@ -46,11 +51,20 @@ struct Pages {
     complaints: Mutex<Complaints>,
     /// Names by which this host may be asked.
     hosts: Vec<String>,
-    lobby: HttpConnections,
+    lobby: Arc<HttpConnections>,
+    recent: page::Recent,
+    survey: survey::Survey,
 }
 
 impl Exporter {
-    pub fn start(address: SocketAddr, hosts: Vec<String>, control: Control) -> io::Result<Self> {
+    /// Serves at an address, under these names. `telling`: where clients of this daemon connect, if daemons tell through
+    /// each other how they are.
+    pub fn start(
+        address: SocketAddr,
+        hosts: Vec<String>,
+        telling: Option<PathBuf>,
+        control: Control,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -60,7 +74,9 @@ impl Exporter {
             newest: Mutex::new(None),
             complaints: Mutex::default(),
             hosts,
-            lobby: HttpConnections::new(CONNECTIONS),
+            lobby: Arc::new(HttpConnections::new(CONNECTIONS)),
+            recent: page::Recent::default(),
+            survey: survey::Survey::new(telling),
         });
         thread::Builder::new()
             .name("rota-http".to_owned())
@@ -88,28 +104,27 @@ impl Drop for Exporter {
 impl Pages {
     fn let_in(pages: &Arc<Self>, stream: TcpStream) {
         let stream = Arc::new(stream);
-        let Some(number) = pages.lobby.enter(&stream) else {
+        let Some(guest) = pages.lobby.enter(&stream) else {
             return;
         };
         let here = Arc::clone(pages);
         let serve = move || {
             // A client that has gone needs no answer.
-            let _ = here.serve(&stream, number);
-            here.lobby.leave(number);
+            let _ = here.serve(&stream, &guest);
         };
-        let name = "rota-http-peer".to_owned();
-        if thread::Builder::new().name(name).spawn(serve).is_err() {
-            pages.lobby.leave(number);
-        }
+        // Without a thread there is no answer.
+        let _ = thread::Builder::new()
+            .name("rota-http-peer".to_owned())
+            .spawn(serve);
     }
 
-    fn serve(&self, stream: &TcpStream, number: u64) -> io::Result<()> {
+    fn serve(&self, stream: &TcpStream, guest: &HttpGuest) -> io::Result<()> {
         let until = Instant::now() + PATIENCE;
         let mut head = Vec::new();
         let page = read_request(stream, &mut head, until)?;
-        self.lobby.asked(number);
+        guest.asked();
         let (code, kind, body) = match page {
-            Ok(_) if !self.may_ask(stream)? => {
+            Ok(Asked { page, .. }) if !page.is_for_all() && !self.may_ask(stream)? => {
                 ("403 Forbidden", "text/plain", "not allowed\n".to_owned())
             }
             Ok(Asked { host, .. }) if !is_here(host, &self.hosts) => {
@@ -120,8 +135,9 @@ impl Pages {
             Err(code) => (code, "text/plain", String::new()),
         };
         let head = format!(
-            "HTTP/1.1 {code}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-            body.len()
+            "HTTP/1.1 {code}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n{}\r\n",
+            body.len(),
+            page::SAFETY
         );
         write_all(stream, head.as_bytes(), until)?;
         write_all(stream, body.as_bytes(), until)?;
@@ -141,7 +157,13 @@ impl Pages {
         Ok(may)
     }
 
-    fn page(&self, page: Page) -> (&'static str, &'static str, String) {
+    fn page(&self, page: Page) -> Answer {
+        match page {
+            Page::Live => return health::live(&self.control),
+            Page::Ready => return health::ready(&self.control, || self.status()),
+            Page::Home => return ("200 OK", "text/html; charset=utf-8", page::PAGE.to_owned()),
+            Page::Metrics | Page::Status | Page::Shown => {}
+        }
         let Some(status) = self.status() else {
             return ("503 Service Unavailable", "text/plain", String::new());
         };
@@ -150,7 +172,12 @@ impl Pages {
                 let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
                 ("200 OK", kind, metrics::text(status))
             }
-            Page::Status => {
+            Page::Shown => {
+                let all = self.survey.all();
+                let text = self.recent.show(&status, &all, Instant::now());
+                ("200 OK", "application/json", text)
+            }
+            _ => {
                 // Strings and numbers are always JSON.
                 let line = serde_json::to_string(&*status).unwrap_or_default();
                 ("200 OK", "application/json", line + "\n")
@@ -173,10 +200,26 @@ impl Pages {
     }
 }
 
+/// Status line, kind of the body, and body.
+type Answer = (&'static str, &'static str, String);
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Page {
     Metrics,
     Status,
+    Live,
+    Ready,
+    /// For people.
+    Home,
+    /// What that shows.
+    Shown,
+}
+
+impl Page {
+    /// Probes come from wherever the host is watched from, and their answers name no client.
+    const fn is_for_all(self) -> bool {
+        matches!(self, Self::Live | Self::Ready)
+    }
 }
 
 /// A request.
@@ -223,6 +266,10 @@ fn parse(head: &[u8]) -> Option<Result<Asked<'_>, &'static str>> {
     let page = match path.split('?').next() {
         Some("/metrics") => Page::Metrics,
         Some("/status") => Page::Status,
+        Some("/") => Page::Home,
+        Some("/page") => Page::Shown,
+        Some("/livez") => Page::Live,
+        Some("/readyz") => Page::Ready,
         _ => return Some(Err("404 Not Found")),
     };
     let mut hosts = request.headers.iter();
@@ -272,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_requests_for_the_two_pages_are_answered() {
+    fn only_whole_requests_for_known_pages_are_answered() {
         let whole = |line: &str| {
             let head = format!("{line}\r\nHost: x\r\n\r\n");
             let asked = parse(head.as_bytes())?;
@@ -283,7 +330,11 @@ mod tests {
         };
         assert_eq!(whole("GET /metrics HTTP/1.1"), Some(Ok(Page::Metrics)));
         assert_eq!(whole("GET /status?x=1 HTTP/1.0"), Some(Ok(Page::Status)));
-        assert_eq!(whole("GET / HTTP/1.1"), Some(Err("404 Not Found")));
+        assert_eq!(whole("GET /livez HTTP/1.1"), Some(Ok(Page::Live)));
+        assert_eq!(whole("GET /readyz HTTP/1.1"), Some(Ok(Page::Ready)));
+        assert_eq!(whole("GET / HTTP/1.1"), Some(Ok(Page::Home)));
+        assert_eq!(whole("GET /page HTTP/1.1"), Some(Ok(Page::Shown)));
+        assert_eq!(whole("GET /pages HTTP/1.1"), Some(Err("404 Not Found")));
         assert_eq!(
             whole("POST /metrics HTTP/1.1"),
             Some(Err("405 Method Not Allowed"))

@@ -15,11 +15,15 @@
 //! | `door` | listeners, and the sockets that are ready |
 //! | `names` | the names of clients and daemons |
 //! | [`status`] | the status of the daemon |
-//! | `http`, `metrics` | the same for Prometheus, in threads of their own |
-//! | `lag` | the lag of a client |
+//! | [`explain`] | the troubles of a ring, in words |
+//! | `http`, `metrics` | status, troubles and metrics for people, probes and Prometheus, in threads of their own |
+//! | `keys` | sessions and links that wait in a row |
+//! | [`members`] | the nodes of the cluster, which change while daemons run |
+//! | `lag` | how far a client is behind, and what follows |
 //! | `session` | one client's socket: bytes in, bytes out |
 //! | `trace` | requests of clients and the events for them, for checkers |
 //! | `speech` | one client's protocol: bytes to requests, events to bytes |
+//! | [`teller`] | the status of all daemons through any one of them |
 //! | [`tls`] | clients of other hosts, in a thread of their own |
 //! | `seats` | the limits of connections of an address or a user |
 //! | [`spread`] | the protocol of Spread's clients, without sockets |
@@ -33,10 +37,13 @@ mod control;
 pub mod daemon;
 mod descriptors;
 mod door;
+pub mod explain;
 mod farewells;
 mod http;
 mod hub;
+mod keys;
 mod lag;
+pub mod members;
 mod metrics;
 mod names;
 mod reload;
@@ -46,13 +53,15 @@ mod speech;
 pub mod spread;
 pub mod status;
 mod stream;
+pub mod teller;
 pub mod tls;
 mod trace;
 
 pub use config::{DaemonConfig, DaemonConfigError, SlowClients, ThrottleThen};
-pub use control::Control;
+pub use control::{Control, NotAnswered};
 pub use daemon::{Daemon, OpenError};
 pub use descriptors::ask_for_all as ask_for_descriptors;
+pub use members::{MemberPlace, MemberReply, MemberRequest, MemberStatus, members_socket};
 pub use reload::{CertificateFiles, NewSettings};
 pub use status::{
     ClientStatus, DaemonStatus, HistogramStatus, HoldStatus, PeerStatus, QueueStatus, ReloadStatus,

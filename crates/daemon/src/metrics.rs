@@ -114,7 +114,7 @@ impl Out<'_> {
     }
 
     fn gauges(&mut self, status: &DaemonStatus) -> Encoded {
-        let operational = status.ring.starts_with("operational");
+        let operational = status.is_operational();
         let gauges = [
             (
                 "uptime_seconds",

@@ -12,6 +12,8 @@ pub(crate) struct Names {
     directory: Directory,
     /// The names of the nodes that were asked for. There are at most 128 on a ring.
     daemons: BTreeMap<NodeId, DaemonName>,
+    /// The number in the name that was invented last.
+    invented: u32,
 }
 
 impl Names {
@@ -19,6 +21,26 @@ impl Names {
         Self {
             directory,
             daemons: BTreeMap::new(),
+            invented: 0,
+        }
+    }
+
+    /// Daemons have these names from now on. One that is not listed any more keeps its name as long as it is known here:
+    /// its clients may have yet to leave.
+    pub fn rename(&mut self, directory: Directory) {
+        let has_none = |node: &NodeId| directory.daemon(*node) == node.to_string();
+        self.daemons.retain(|node, _| has_none(node));
+        self.directory = directory;
+    }
+
+    /// A name for a client that leaves it to the daemon: another one each time, which some client may have even so.
+    pub fn invent(&mut self) -> ClientName {
+        loop {
+            self.invented = self.invented.wrapping_add(1);
+            match ClientName::new(&format!("r{}", self.invented)) {
+                Ok(name) => return name,
+                Err(_) => self.invented = 0,
+            }
         }
     }
 
@@ -27,7 +49,9 @@ impl Names {
     }
 
     fn daemon(&mut self, node: NodeId) -> DaemonName {
-        let Self { directory, daemons } = self;
+        let Self {
+            directory, daemons, ..
+        } = self;
         *daemons.entry(node).or_insert_with(|| {
             let name = DaemonName::new(&directory.daemon(node));
             name.expect("the name of a node is one: checked, or a number")

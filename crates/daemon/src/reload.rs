@@ -1,11 +1,12 @@
 //! A change of settings while the daemon runs.
 
 use rota_core::contract::NodeId;
+use rota_net::FileStamps;
 
 use crate::access::Access;
 use crate::config::DaemonConfig;
 use crate::daemon::OpenError;
-use crate::tls::{Certificates, Stamp};
+use crate::tls::Certificates;
 
 /// Settings, with what is in the files that they name: everything that can be wrong with them has been looked
 /// at. [`crate::Control::reconfigure`] gives them to a daemon.
@@ -18,13 +19,13 @@ pub struct NewSettings {
 
 /// The files of certificates at one time: compares equal as long as none was written again.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct CertificateFiles(Vec<Stamp>);
+pub struct CertificateFiles(FileStamps);
 
 impl CertificateFiles {
     /// Those that node `me` would read now.
     pub fn of(config: &DaemonConfig, me: NodeId) -> Self {
         let tls = config.tls.as_ref();
-        Self(tls.map_or_else(Vec::new, |tls| tls.stamps(me)))
+        Self(tls.map_or_else(FileStamps::default, |tls| tls.stamps(me)))
     }
 }
 

@@ -66,6 +66,28 @@ pub struct DaemonStatus {
     pub reload: Option<ReloadStatus>,
 }
 
+impl DaemonStatus {
+    /// Whether the node is on a ring that orders messages.
+    pub fn is_operational(&self) -> bool {
+        self.ring.starts_with("operational")
+    }
+
+    /// Packets of all other nodes that came only after this one had asked for them.
+    pub fn repaired(&self) -> u64 {
+        sum(self.peers.values().map(|peer| peer.repaired))
+    }
+
+    /// Messages that clients that are there were told.
+    pub fn told(&self) -> u64 {
+        sum(self.clients.iter().map(|client| client.messages))
+    }
+}
+
+/// The sum of counts. Those that another daemon tells may be any numbers.
+pub(crate) fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
+}
+
 /// The times of an event that occurs often.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -74,7 +96,8 @@ pub struct HistogramStatus {
     pub count: u64,
     /// The sum of the times, in microseconds.
     pub sum_us: u64,
-    /// The number of times up to 1, 2, 4, 8 … µs, and above the bound before; the last counts all longer ones.
+    /// The number of times up to 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20 … µs, four bounds for each doubling, and above
+    /// the bound before; the last counts all longer ones.
     pub buckets: Vec<u64>,
 }
 

@@ -3,12 +3,12 @@
 //! A trace must not lie when the process is killed: a client's message is in the file before the ring gets it, and an
 //! event for a client before its socket does. So lines are gathered and written before the one and the other.
 
-use rota_check::event::{ClientEvent, ClientSaw, Event, EventKind, GroupView, Post};
-use rota_check::trace::TraceWriter;
 use rota_core::contract::{MessageId, Process, Service};
 use rota_core::groups::{self, Destination, Member};
 use rota_net::monotonic;
 use rota_node::trace::{self, TraceFile};
+use rota_trace::TraceWriter;
+use rota_trace::event::{ClientEvent, ClientSaw, Event, EventKind, GroupView, Post};
 
 use crate::names::Names;
 

@@ -147,6 +147,10 @@ typedef enum rota_event_type {
   ROTA_EVENT_TYPE_EXCLUDED = 8,
   // The daemon is in a view again: `missed`. With membership a view of each group follows if it is true.
   ROTA_EVENT_TYPE_INCLUDED = 9,
+  // The connection was lost, and there is a new one: `gap`. Of rota_connect_lasting only. All that was ordered between the
+  // last event and the joins of the new connection is missing: messages and views. With membership the first view of each
+  // group has its members now; the program has to ask them for all that they have agreed on meanwhile.
+  ROTA_EVENT_TYPE_RECONNECTED = 10,
 } rota_event_type;
 
 // Why there is a new view.
@@ -229,6 +233,15 @@ typedef struct rota_options {
   const struct rota_tls *tls;
 } rota_options;
 
+// The pauses between attempts to connect again: each is twice the one before, with a part drawn at random. A field that is 0
+// means its default.
+typedef struct rota_pauses {
+  // Between the loss and the first attempt; 50 ms.
+  uint64_t first_ms;
+  // The longest; 5 s.
+  uint64_t longest_ms;
+} rota_pauses;
+
 // A group that the daemon knows of.
 typedef struct rota_group {
   // What it is called.
@@ -288,6 +301,26 @@ typedef struct rota_skipped {
   size_t group_count;
 } rota_skipped;
 
+// What may be missing between an old connection and a new one.
+typedef struct rota_gap {
+  // How the earlier connection ended, for people.
+  const char *lost;
+  // The daemon's reason, one of ROTA_CODE_; 0 if it gave none.
+  uint16_t code;
+  // Milliseconds from the discovery of the loss until all joins were done.
+  uint64_t duration_ms;
+  // Bytes of messages, with their frames, that this client had sent and that the daemon had not said to have taken. Each of
+  // these messages was ordered or not, and so was each that the daemon had taken and that had no place in the order when it
+  // died; none is sent again.
+  uint64_t unsettled_bytes;
+  // The private name of the client now.
+  const char *name;
+  // Groups that the daemon does not let it join again.
+  const char *const *not_joined;
+  // How many.
+  size_t not_joined_count;
+} rota_gap;
+
 // What a client is told. What does not belong to the type is NULL or 0.
 typedef struct rota_event {
   // What it is.
@@ -313,6 +346,8 @@ typedef struct rota_event {
   const struct rota_skipped *skipped;
   // What was delivered while the daemon was excluded is missing; otherwise everything goes on where it stopped.
   bool missed;
+  // What may be missing behind a lost connection.
+  const struct rota_gap *gap;
 } rota_event;
 
 // Where a message goes, and how.
@@ -341,6 +376,22 @@ enum rota_status rota_connect(const char *address,
                               const struct rota_options *options,
                               struct rota_client **client);
 
+// As rota_connect, for a client that connects again when its connection is lost, joins its groups again, and says so:
+// ROTA_EVENT_TYPE_RECONNECTED stands where something may be missing. A failure of the first attempt is final. With pauses
+// NULL they are the defaults.
+//
+// It connects again while rota_receive waits, and nowhere else, so that nothing is sent or received behind a gap that the
+// program has not seen: when another function says ROTA_STATUS_LOST, receive until that event. An attempt that has begun may
+// take longer than the time-out of rota_receive. If an attempt fails and the next would too, as without a right certificate,
+// rota_receive says why, and tries once more when it is called again. A daemon may take a while to notice that the old
+// connection is gone; a client with a name of its own is refused as long.
+//
+// It has no descriptor to wait for (rota_fd is -1), and cannot be split.
+enum rota_status rota_connect_lasting(const char *address,
+                                      const struct rota_options *options,
+                                      const struct rota_pauses *pauses,
+                                      struct rota_client **client);
+
 // Takes the receiving half out of a client, so that one thread sends while another receives. The client is
 // the sending half from then on. While a call of it waits for credit or an answer, the other thread has to
 // receive. When the receiving half is freed, the connection ends.
@@ -355,7 +406,8 @@ enum rota_status rota_close(struct rota_client *client);
 // Hangs up and frees the client: what the daemon has not read by then may be lost. NULL is fine.
 void rota_free(struct rota_client *client);
 
-// What others call this client: #client#daemon. Valid as long as the handle; NULL for NULL.
+// What others call this client: #client#daemon. Valid as long as the handle; NULL for NULL. Of a client that connects again
+// and has no name of its own, what its first connection was called: ROTA_EVENT_TYPE_RECONNECTED says the next.
 const char *rota_name(const struct rota_client *client);
 
 // The most bytes of one payload; 0 for NULL.
@@ -363,7 +415,7 @@ size_t rota_largest_payload(const struct rota_client *client);
 
 // The descriptor to wait for with poll(), and for nothing else: POLLIN, and POLLOUT while
 // rota_wants_write. Events that have been read already do not make it ready, so receive with a time-out of
-// 0 until there are none before each poll(). -1 for NULL.
+// 0 until there are none before each poll(). -1 for NULL, and for a client that connects again.
 int rota_fd(const struct rota_client *client);
 
 // Whether there is something to write that the socket has not taken yet; rota_receive writes it when there
@@ -439,4 +491,4 @@ const char *rota_version(void);
 #endif  // __cplusplus
 
 #endif  /* ROTA_H */
-/* cbindgen 0.29.4, b817534adf6bb0c6 */
+/* cbindgen 0.29.4, 71dca333c6b29d1d */

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use rota_client::{Address, Builder};
+use rota_client::{Address, Backoff, Builder, Reconnecting};
 
 use crate::arguments::{bytes_of, name, service, when_slow};
 use crate::handle::{Client, Half, guarded, inside};
@@ -94,6 +94,50 @@ fn address_of(bytes: &[u8]) -> Address {
     }
 }
 
+/// The pauses between attempts to connect again: each is twice the one before, with a part drawn at random. A field that is 0
+/// means its default.
+#[repr(C)]
+pub struct Pauses {
+    /// Between the loss and the first attempt; 50 ms.
+    pub first_ms: u64,
+    /// The longest; 5 s.
+    pub longest_ms: u64,
+}
+
+impl Pauses {
+    fn backoff(&self) -> Backoff {
+        let default = Backoff::default();
+        let or = |ms, default| match ms {
+            0 => default,
+            ms => Duration::from_millis(ms),
+        };
+        Backoff {
+            first: or(self.first_ms, default.first),
+            longest: or(self.longest_ms, default.longest),
+        }
+    }
+}
+
+/// Where to connect, and how.
+///
+/// # Safety
+///
+/// The address is NULL or a text; the options are NULL, or their name is NULL or a text, and so are those of their `tls`.
+unsafe fn asked(
+    address: *const c_char,
+    options: *const Options,
+) -> Result<(Address, Builder), Failure> {
+    // SAFETY: as this function asks for.
+    let address = address_of(unsafe { bytes_of(address) }?);
+    // SAFETY: as this function asks for.
+    let builder = match unsafe { options.as_ref() } {
+        // SAFETY: as this function asks for.
+        Some(options) => unsafe { options.builder() }?,
+        None => rota_client::Client::builder(),
+    };
+    Ok((address, builder))
+}
+
 /// Connects, and waits until the daemon has let the client in. The address is the path of a Unix socket,
 /// tcp:HOST:PORT, or, with tls in the options, tls:HOST:PORT. With options NULL all are defaults. *client is
 /// the caller's, to close or to free; it is NULL after an error.
@@ -103,24 +147,75 @@ pub unsafe extern "C" fn rota_connect(
     options: *const Options,
     client: *mut *mut Client,
 ) -> Status {
+    let connect = || {
+        // SAFETY: NULL, or a text and options that the caller keeps for the call.
+        let (address, builder) = unsafe { asked(address, options) }?;
+        let connected = builder.connect(address)?;
+        let (name, largest) = (connected.name(), connected.largest_payload());
+        let fd = connected.as_fd().as_raw_fd();
+        Ok(Client::new(
+            name,
+            largest,
+            fd,
+            Half::Both(Box::new(connected)),
+        ))
+    };
+    // SAFETY: NULL, or the caller's to be written.
+    unsafe { give_client(client, connect) }
+}
+
+/// As rota_connect, for a client that connects again when its connection is lost, joins its groups again, and says so:
+/// ROTA_EVENT_TYPE_RECONNECTED stands where something may be missing. A failure of the first attempt is final. With pauses
+/// NULL they are the defaults.
+///
+/// It connects again while rota_receive waits, and nowhere else, so that nothing is sent or received behind a gap that the
+/// program has not seen: when another function says ROTA_STATUS_LOST, receive until that event. An attempt that has begun may
+/// take longer than the time-out of rota_receive. If an attempt fails and the next would too, as without a right certificate,
+/// rota_receive says why, and tries once more when it is called again. A daemon may take a while to notice that the old
+/// connection is gone; a client with a name of its own is refused as long.
+///
+/// It has no descriptor to wait for (rota_fd is -1), and cannot be split.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rota_connect_lasting(
+    address: *const c_char,
+    options: *const Options,
+    pauses: *const Pauses,
+    client: *mut *mut Client,
+) -> Status {
+    let connect = || {
+        // SAFETY: NULL, or a text and options that the caller keeps for the call.
+        let (address, builder) = unsafe { asked(address, options) }?;
+        // SAFETY: NULL, or pauses that the caller keeps for the call.
+        let backoff = unsafe { pauses.as_ref() }.map_or_else(Backoff::default, Pauses::backoff);
+        let mut lasting = Reconnecting::connect(address, builder, backoff)?;
+        let connected = lasting.client();
+        let connected = connected.ok_or(Failure::argument(c"there is no connection"))?;
+        let (name, largest) = (connected.name(), connected.largest_payload());
+        Ok(Client::new(
+            name,
+            largest,
+            -1,
+            Half::Lasting(Box::new(lasting)),
+        ))
+    };
+    // SAFETY: NULL, or the caller's to be written.
+    unsafe { give_client(client, connect) }
+}
+
+/// # Safety
+///
+/// `client` is NULL, or the caller's to be written.
+unsafe fn give_client(
+    client: *mut *mut Client,
+    connect: impl FnOnce() -> Result<Client, Failure>,
+) -> Status {
     guarded(|| {
         if client.is_null() {
             return Err(Failure::argument(c"there is no place for the client"));
         }
-        // SAFETY: it is not NULL, and the caller's to be written.
+        // SAFETY: as this function asks for, and it is not NULL.
         unsafe { client.write(std::ptr::null_mut()) };
-        // SAFETY: NULL or a text, which the caller keeps for the call.
-        let address = address_of(unsafe { bytes_of(address) }?);
-        // SAFETY: NULL or options, which the caller keeps for the call.
-        let builder = match unsafe { options.as_ref() } {
-            // SAFETY: each pointer in options is NULL or a text.
-            Some(options) => unsafe { options.builder() }?,
-            None => rota_client::Client::builder(),
-        };
-        let connected = builder.connect(address)?;
-        let (name, largest) = (connected.name(), connected.largest_payload());
-        let fd = connected.as_fd().as_raw_fd();
-        let made = Client::new(name, largest, fd, Half::Both(Box::new(connected)));
+        let made = connect()?;
         // SAFETY: as above.
         unsafe { client.write(Box::into_raw(Box::new(made))) };
         Ok(())
@@ -150,8 +245,12 @@ pub unsafe extern "C" fn rota_split(client: *mut Client, receiver: *mut *mut Cli
                 Ok(())
             }
             half => {
+                let text = match half {
+                    Half::Lasting(_) => c"a client that connects again cannot be split",
+                    _ => c"it is a half already",
+                };
                 inside.half = half;
-                Err(Failure::new(Status::WrongHalf, c"it is a half already"))
+                Err(Failure::new(Status::WrongHalf, text))
             }
         }
     };
@@ -174,6 +273,7 @@ pub unsafe extern "C" fn rota_close(client: *mut Client) -> Status {
         match client.inside.into_inner().map_err(|_| bug)?.half {
             Half::Both(both) => both.close()?,
             Half::Sender(sender) => sender.close()?,
+            Half::Lasting(lasting) => lasting.close()?,
             Half::Receiver(_) | Half::Neither => {}
         }
         Ok(())
@@ -192,7 +292,8 @@ pub unsafe extern "C" fn rota_free(client: *mut Client) {
     });
 }
 
-/// What others call this client: #client#daemon. Valid as long as the handle; NULL for NULL.
+/// What others call this client: #client#daemon. Valid as long as the handle; NULL for NULL. Of a client that connects again
+/// and has no name of its own, what its first connection was called: ROTA_EVENT_TYPE_RECONNECTED says the next.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rota_name(client: *const Client) -> *const c_char {
     // SAFETY: NULL, or a handle that nobody frees meanwhile. Its name never changes.
@@ -210,7 +311,7 @@ pub unsafe extern "C" fn rota_largest_payload(client: *const Client) -> usize {
 
 /// The descriptor to wait for with poll(), and for nothing else: POLLIN, and POLLOUT while
 /// rota_wants_write. Events that have been read already do not make it ready, so receive with a time-out of
-/// 0 until there are none before each poll(). -1 for NULL.
+/// 0 until there are none before each poll(). -1 for NULL, and for a client that connects again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rota_fd(client: *const Client) -> c_int {
     // SAFETY: NULL, or a handle that nobody frees meanwhile.

@@ -5,9 +5,9 @@ use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, TryLockError};
 
-use rota_client::{PrivateName, Receiver, Sender};
+use rota_client::{PrivateName, Receiver, Reconnecting, Sender};
 
-use crate::event::Held;
+use crate::held::Held;
 use crate::list::Lists;
 use crate::status::{Failure, Status};
 
@@ -32,6 +32,8 @@ pub(crate) enum Half {
     Both(Box<rota_client::Client>),
     Sender(Box<Sender>),
     Receiver(Box<Receiver>),
+    /// A client that connects again.
+    Lasting(Box<Reconnecting>),
     /// Only within a call.
     Neither,
 }

@@ -2,7 +2,7 @@
 //!
 //! Each function is one call of the client's, between the check of its arguments (`arguments`) and the status of its
 //! outcome (`status`). A handle knows when two threads use it at once, and no panic leaves a function (`handle`).
-//! Events are laid out for C in memory that their handle keeps (`event`).
+//! Events are laid out for C (`event`) in memory that their handle keeps (`held`).
 //!
 //! The header is made from these sources by `cargo xtask header`: comments on public items are read by
 //! programmers of C.
@@ -14,6 +14,7 @@ mod arguments;
 mod client;
 mod event;
 mod handle;
+mod held;
 mod list;
 mod receive;
 mod send;

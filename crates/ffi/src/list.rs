@@ -5,8 +5,8 @@ use std::ffi::c_char;
 use rota_client::RequestError;
 
 use crate::arguments::{give, name};
-use crate::event::Texts;
 use crate::handle::{Client, Half, Inside, inside};
+use crate::held::Texts;
 use crate::send::cannot_send;
 use crate::status::{Failure, Status};
 
@@ -47,6 +47,7 @@ pub unsafe extern "C" fn rota_groups(
         let found = match &mut inside.half {
             Half::Both(both) => both.groups(),
             Half::Sender(sender) => sender.groups(),
+            Half::Lasting(lasting) => lasting.groups(),
             Half::Receiver(_) | Half::Neither => return Err(cannot_send()),
         }?;
         let lists = &mut inside.lists;
@@ -91,6 +92,7 @@ pub unsafe extern "C" fn rota_members(
         let found: Result<_, RequestError> = match &mut inside.half {
             Half::Both(both) => both.members(group),
             Half::Sender(sender) => sender.members(group),
+            Half::Lasting(lasting) => lasting.members(group),
             Half::Receiver(_) | Half::Neither => return Err(cannot_send()),
         };
         let names = &mut inside.lists.names;

@@ -42,6 +42,8 @@ fn next(half: &mut Half, timeout_ms: i64) -> Result<Option<rota_client::Event>, 
         (Half::Both(both), Some(timeout)) => both.recv_timeout(timeout),
         (Half::Receiver(receiver), None) => receiver.recv().map(Some),
         (Half::Receiver(receiver), Some(timeout)) => receiver.recv_timeout(timeout),
+        (Half::Lasting(lasting), None) => return Ok(lasting.recv().map(Some)?),
+        (Half::Lasting(lasting), Some(timeout)) => return Ok(lasting.recv_timeout(timeout)?),
         (Half::Sender(_) | Half::Neither, _) => {
             let text = c"the sending half cannot receive";
             return Err(Failure::new(Status::WrongHalf, text));

@@ -142,7 +142,11 @@ fn put(half: &mut Half, letter: &Letter, payload: &[u8], flags: u32) -> Result<(
         (Half::Sender(sender), ROTA_GATHER) => sender.feed(letter, payload),
         (Half::Sender(sender), ROTA_NO_WAIT) => sender.try_send(letter, payload),
         (Half::Sender(sender), BOTH_FLAGS) => sender.try_feed(letter, payload),
-        (Half::Both(_) | Half::Sender(_), _) => {
+        (Half::Lasting(lasting), 0) => lasting.send(letter, payload),
+        (Half::Lasting(lasting), ROTA_GATHER) => lasting.feed(letter, payload),
+        (Half::Lasting(lasting), ROTA_NO_WAIT) => lasting.try_send(letter, payload),
+        (Half::Lasting(lasting), BOTH_FLAGS) => lasting.try_feed(letter, payload),
+        (Half::Both(_) | Half::Sender(_) | Half::Lasting(_), _) => {
             return Err(Failure::argument(c"there is no such flag"));
         }
         (Half::Receiver(_) | Half::Neither, _) => return Err(cannot_send()),
@@ -160,6 +164,7 @@ pub unsafe extern "C" fn rota_flush(client: *mut Client) -> Status {
     let flush = |_: &Client, inside: &mut Inside| match &mut inside.half {
         Half::Both(both) => Ok(both.flush()?),
         Half::Sender(sender) => Ok(sender.flush()?),
+        Half::Lasting(lasting) => Ok(lasting.flush()?),
         Half::Receiver(_) | Half::Neither => Err(cannot_send()),
     };
     // SAFETY: as the header asks for.
@@ -175,6 +180,7 @@ pub unsafe extern "C" fn rota_join(client: *mut Client, group: *const c_char) ->
         ask(client, group, |half, group| match half {
             Half::Both(both) => Some(both.join(group)),
             Half::Sender(sender) => Some(sender.join(group)),
+            Half::Lasting(lasting) => Some(lasting.join(group)),
             Half::Receiver(_) | Half::Neither => None,
         })
     }
@@ -189,6 +195,7 @@ pub unsafe extern "C" fn rota_leave(client: *mut Client, group: *const c_char) -
         ask(client, group, |half, group| match half {
             Half::Both(both) => Some(both.leave(group)),
             Half::Sender(sender) => Some(sender.leave(group)),
+            Half::Lasting(lasting) => Some(lasting.leave(group)),
             Half::Receiver(_) | Half::Neither => None,
         })
     }

@@ -92,6 +92,7 @@ static void null_is_no_handle(void)
     GIVES(ROTA_STATUS_INVALID_ARGUMENT, rota_flush(NULL));
     GIVES(ROTA_STATUS_INVALID_ARGUMENT, rota_receive(NULL, 0, &event));
     HOLDS(event == NULL);
+    GIVES(ROTA_STATUS_INVALID_ARGUMENT, rota_connect_lasting("/no/such/socket", NULL, NULL, NULL));
     OK(rota_close(NULL));
     rota_free(NULL);
     HOLDS(rota_name(NULL) == NULL && rota_fd(NULL) == -1);
@@ -344,6 +345,39 @@ static void they_meet(rota_client *alice, rota_client *bob)
     HOLDS(strcmp(event->view->members[1], "#bob#n2") == 0 && event->view->sets == NULL);
 }
 
+/* One that connects again is used as any other, but has no descriptor and no halves. */
+static void a_lasting_client(const char *socket)
+{
+    rota_options options = {0};
+    rota_pauses pauses = {.first_ms = 5, .longest_ms = 100};
+    rota_client *client = (rota_client *)&line_of_last, *half;
+    const rota_event *event;
+    const rota_group *groups;
+    const char *const *members;
+    size_t count;
+
+    GIVES(ROTA_STATUS_NO_CONNECTION, rota_connect_lasting("/no/such/socket", NULL, NULL, &client));
+    HOLDS(client == NULL);
+    options.name = "lasting";
+    options.timeout_ms = PATIENCE_MS;
+    OK(rota_connect_lasting(socket, &options, &pauses, &client));
+    HOLDS(strcmp(rota_name(client), "#lasting#n1") == 0 && rota_fd(client) == -1);
+    HOLDS(rota_largest_payload(client) > 0 && !rota_wants_write(client));
+    GIVES(ROTA_STATUS_WRONG_HALF, rota_split(client, &half));
+    OK(rota_join(client, "last"));
+    OK(rota_send(client, "last", "hello", 5));
+    OK(rota_flush(client));
+    event = next(client, ROTA_EVENT_TYPE_MESSAGE);
+    HOLDS(event->message->bytes == 5 && event->gap == NULL);
+    GIVES(ROTA_STATUS_TIMED_OUT, rota_receive(client, 0, &event));
+    OK(rota_groups(client, &groups, &count));
+    HOLDS(count >= 1);
+    OK(rota_members(client, "last", &members, &count));
+    HOLDS(count == 1 && strcmp(members[0], "#lasting#n1") == 0);
+    OK(rota_leave(client, "last"));
+    OK(rota_close(client));
+}
+
 int main(int argc, char **argv)
 {
     rota_client *alice, *bob, *hasty;
@@ -360,6 +394,7 @@ int main(int argc, char **argv)
     a_message_says_all_of_itself(alice, bob);
     nothing_waits(alice);
     two_halves(argv[1]);
+    a_lasting_client(argv[1]);
     OK(rota_join(alice, "other"));
     next(alice, ROTA_EVENT_TYPE_VIEW);
     OK(rota_leave(alice, "other"));

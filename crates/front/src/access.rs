@@ -99,6 +99,12 @@ impl Users {
         self.0.is_empty()
     }
 
+    /// The user with the name and the password of another one, as it is here.
+    pub(crate) fn same(&self, user: &User) -> Option<Arc<User>> {
+        let same = self.0.get(&user.name);
+        same.filter(|same| same.hash == user.hash).cloned()
+    }
+
     /// The user with this name, if the password is right.
     pub fn login(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
         let user = self.0.get(std::str::from_utf8(name).ok()?)?;
@@ -127,6 +133,11 @@ impl Pattern {
             true => key.starts_with(&self.begins),
             false => key == self.begins,
         }
+    }
+
+    /// Whether all keys that begin so are in the pattern.
+    fn has_prefix(&self, prefix: &[u8]) -> bool {
+        self.is_prefix && prefix.starts_with(&self.begins)
     }
 
     /// Whether all keys from one on and before another one are in the pattern.
@@ -179,6 +190,9 @@ impl User {
         let may = match (entry.reach, arguments) {
             (Reach::Range, [from, to, ..]) => {
                 patterns.iter().any(|pattern| pattern.has_range(from, to))
+            }
+            (Reach::Prefix, [prefix, ..]) => {
+                patterns.iter().any(|pattern| pattern.has_prefix(prefix))
             }
             (Reach::All, _) => return may_not(),
             _ => entry.keys(arguments).all(matches),

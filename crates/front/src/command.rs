@@ -10,6 +10,8 @@ pub enum Reach {
     Named,
     /// The keys from its first argument on and before its second one; `+` is the end of all.
     Range,
+    /// The keys that begin as its first argument.
+    Prefix,
     /// All keys.
     All,
 }

@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::access::Users;
 use crate::lock;
-use crate::{Held, Sealer, Stream};
+use crate::{Held, Roster, Sealer, Stream};
 
 /// The time without requests after which the system probes whether a client's host is there.
 const IDLE: Duration = Duration::from_secs(60);
@@ -41,7 +41,7 @@ pub struct Counted {
 /// The state that all clients of a process share.
 pub struct Guests {
     /// The users that may come.
-    pub users: Users,
+    pub users: Roster,
     /// The certificates; none: clients speak no TLS.
     pub sealer: Option<Sealer>,
     /// The memory that is kept for clients.
@@ -59,7 +59,7 @@ impl Guests {
     /// The state of a process that begins.
     pub fn new(users: Users, sealer: Option<Sealer>, most_clients: u64) -> Self {
         Self {
-            users,
+            users: Roster::new(users),
             sealer,
             held: Held::default(),
             most_clients,

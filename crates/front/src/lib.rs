@@ -4,12 +4,14 @@
 //! |---|---|
 //! | [`command`] | the table of a service's commands, and their arguments |
 //! | [`session`] | the commands of a connection, which concern no service |
-//! | [`access`] | users, and their permissions |
+//! | [`access`], [`Roster`] | users, and their permissions |
 //! | [`Guests`] | the listeners for clients, and their counters |
 //! | [`Sealer`], [`Stream`] | their connections, by TLS where the file says so |
 //! | [`Held`] | the memory that is kept for all clients together |
 //! | [`lane`] | the queue of commands that wait to be ordered |
 //! | [`metrics`] | `GET /metrics` |
+//! | [`place`] | places in the order, as text |
+//! | [`rings`] | the rings below a service, for its operator |
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +23,9 @@ mod held;
 pub mod lane;
 pub mod local;
 pub mod metrics;
+pub mod place;
+pub mod rings;
+mod roster;
 mod sealed;
 pub mod session;
 mod times;
@@ -33,6 +38,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub use guests::{Counted, Guests};
 pub use held::{Held, Share};
 pub use local::Local;
+pub use roster::{ReloadError, Roster};
 pub use sealed::{SealError, Sealer, Stream, TlsSection};
 pub use times::Times;
 pub use who::{Hello, Who};

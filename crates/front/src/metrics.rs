@@ -113,6 +113,18 @@ fn answer(request: &Request<Incoming>, of: &Of) -> Response<Full<Bytes>> {
 pub struct Text(String, &'static str);
 
 impl Text {
+    /// A text without metrics, of a service.
+    #[cfg(test)]
+    pub(crate) const fn new(service: &'static str) -> Self {
+        Self(String::new(), service)
+    }
+
+    /// The text so far.
+    #[cfg(test)]
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+
     /// A metric with one value. `kind`: `gauge` or `counter`.
     pub fn one(&mut self, (name, kind): (&str, &str), help: &str, value: impl fmt::Display) {
         self.head((name, kind), help);

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use rota_core::contract::NodeId;
+use rota_net::FileStamps;
 use rota_resp::Requests;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject as _;
@@ -81,12 +82,9 @@ fn wrong(path: &Path, what: impl fmt::Display) -> SealError {
     }
 }
 
-/// The times at which files were changed.
-type Stamps = Vec<Option<SystemTime>>;
-
 struct Loaded {
     acceptor: TlsAcceptor,
-    stamps: Stamps,
+    stamps: FileStamps,
     looked: Instant,
 }
 
@@ -99,9 +97,10 @@ pub struct Sealer {
 impl Sealer {
     /// Reads the files.
     pub fn open(section: &TlsSection) -> Result<Self, SealError> {
+        let stamps = stamps(section);
         let loaded = Loaded {
             acceptor: load(section)?,
-            stamps: stamps(section),
+            stamps,
             looked: Instant::now(),
         };
         Ok(Self {
@@ -116,8 +115,9 @@ impl Sealer {
             loaded.looked = Instant::now();
             let now = stamps(&self.section);
             if now != loaded.stamps {
+                loaded.stamps = now;
                 match load(&self.section) {
-                    Ok(acceptor) => (loaded.acceptor, loaded.stamps) = (acceptor, now),
+                    Ok(acceptor) => loaded.acceptor = acceptor,
                     Err(error) => tracing::warn!(%error, "the certificate of before is used on"),
                 }
             }
@@ -126,11 +126,9 @@ impl Sealer {
     }
 }
 
-fn stamps(section: &TlsSection) -> Stamps {
+fn stamps(section: &TlsSection) -> FileStamps {
     let files = [&section.certificate, &section.key];
-    let changed = |file: &PathBuf| file.metadata().and_then(|of| of.modified()).ok();
-    let files = files.into_iter().chain(section.client_ca.as_ref());
-    files.map(changed).collect()
+    FileStamps::of(files.into_iter().chain(section.client_ca.as_ref()))
 }
 
 fn load(section: &TlsSection) -> Result<TlsAcceptor, SealError> {

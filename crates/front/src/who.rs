@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rota_resp::{Reply, Version};
 
+use crate::Roster;
 use crate::access::{User, Users};
 use crate::command::{Entry, error, syntax};
 use crate::session::{self, Identity};
@@ -27,6 +28,8 @@ pub struct Who {
     before: Option<Identity>,
     is_open: bool,
     has_logged_in: bool,
+    /// The last change of the users that was looked at.
+    looked: Option<u64>,
     /// The user whose permissions the client has; none: it may do everything.
     user: Option<Arc<User>>,
 }
@@ -42,6 +45,7 @@ impl Who {
             before: None,
             is_open,
             has_logged_in: is_open,
+            looked: None,
             user: None,
         }
     }
@@ -54,6 +58,22 @@ impl Who {
     /// Whether the client has proved who it is, or need not.
     pub const fn has_logged_in(&self) -> bool {
         self.has_logged_in
+    }
+
+    /// Looks whether the users have changed. A client whose user is gone, or has another password, has to prove again who
+    /// it is; any other has the permissions that its user has now. Returns whether they have changed: then what the client
+    /// was allowed before does not count any more.
+    pub fn look(&mut self, roster: &Roster) -> bool {
+        let number = roster.number();
+        let before = self.looked.replace(number);
+        if before == Some(number) {
+            return false;
+        }
+        let users = roster.now();
+        let same = self.user.take().and_then(|user| users.same(&user));
+        self.is_open = users.is_open();
+        (self.has_logged_in, self.user) = (self.is_open || same.is_some(), same);
+        before.is_some()
     }
 
     /// Remembers that the client has proved to be this user.
@@ -91,7 +111,9 @@ impl Who {
 
     /// Sets the client back to the state in which it came.
     pub fn reset(&mut self) {
+        let looked = self.looked;
         *self = Self::new(self.identity.id, self.is_open);
+        self.looked = looked;
     }
 
     /// The reason why the client may not run this command, if it may not.
@@ -149,6 +171,8 @@ impl Who {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::UserSection;
+    use sha2::{Digest as _, Sha256};
 
     fn hello(who: &mut Who, words: &[&str]) -> Hello {
         let arguments: Vec<Bytes> = words
@@ -172,5 +196,62 @@ mod tests {
         assert_eq!(who.version(), Version::Resp2);
         who.refuse_login();
         assert_eq!(who.version(), Version::Resp3, "HELLO is taken back");
+    }
+
+    fn users(of: &[(&str, &str, bool)]) -> Users {
+        let section = |(name, password, read_only): &(&str, &str, bool)| UserSection {
+            name: (*name).to_owned(),
+            password_sha256: format!("{:x}", Sha256::digest(password)),
+            keys: None,
+            read_only: *read_only,
+        };
+        let sections: Vec<UserSection> = of.iter().map(section).collect();
+        Users::new(&sections).expect("users")
+    }
+
+    fn may_set(who: &Who) -> bool {
+        let set = Entry::new("set", -3, &["write"], (1, 1, 1));
+        let arguments = [&b"key"[..], b"value"].map(Bytes::from_static);
+        who.refusal(&set, &arguments).is_none()
+    }
+
+    #[test]
+    fn users_that_change_count_for_clients_that_are_there() {
+        let roster = Roster::new(users(&[("ann", "one", false)]));
+        let mut who = Who::new(1, false);
+        who.look(&roster);
+        assert!(!who.has_logged_in());
+        let login = (&b"ann"[..], &b"one"[..]);
+        let reply = who.login(&roster.now(), login, Reply::OK, |_| {});
+        assert!(reply == Reply::OK && may_set(&who));
+        // The same users are no change.
+        assert!(!roster.replace(users(&[("ann", "one", false)])));
+        who.look(&roster);
+        assert!(may_set(&who));
+        assert!(roster.replace(users(&[("ann", "one", true), ("bob", "two", false)])));
+        assert!(may_set(&who), "it has not looked");
+        assert!(who.look(&roster) && !who.look(&roster));
+        assert!(who.has_logged_in() && !may_set(&who), "it only reads now");
+        for other in [
+            users(&[("ann", "two", false)]),
+            users(&[("bob", "two", false)]),
+        ] {
+            let before = users(&[("ann", "one", false)]);
+            roster.replace(before);
+            who.look(&roster);
+            who.login(&roster.now(), login, Reply::OK, |_| {});
+            assert!(may_set(&who));
+            roster.replace(other);
+            who.look(&roster);
+            assert!(!who.has_logged_in() && !may_set(&who));
+        }
+        // Without users nobody has to prove anything, until there are some again.
+        roster.replace(Users::default());
+        who.look(&roster);
+        assert!(who.has_logged_in() && may_set(&who));
+        who.reset();
+        roster.replace(users(&[("ann", "one", false)]));
+        who.look(&roster);
+        assert!(!who.has_logged_in());
     }
 }

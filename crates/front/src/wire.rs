@@ -37,7 +37,7 @@ pub struct Wire {
 impl Wire {
     /// A connection that begins.
     pub fn new(guests: Arc<Guests>, (stream, who): (Stream, SocketAddr), limits: Limits) -> Self {
-        let is_open = guests.users.is_open();
+        let is_open = guests.users.now().is_open();
         Self {
             share: guests.held.share(),
             guests,

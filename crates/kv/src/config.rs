@@ -38,6 +38,9 @@ pub struct KvSection {
     /// The size, in MiB, from which on a partition takes no more writes. 4096, if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_mib: Option<u64>,
+    /// The bytes of recent changes that are kept for watchers of prefixes. 16 MiB, if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes_bytes: Option<u64>,
     /// Clients of Redis' protocol may come from other hosts, though they prove nothing and others can read along on the
     /// way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -249,10 +252,17 @@ impl KvConfig {
         all.find(|process| process.node == node.get())
     }
 
-    /// The address of a node.
+    /// The address of a node; `None` if it is not listed, or its name has not been looked up.
     pub fn address(&self, node: u16) -> Option<IpAddr> {
-        let mut nodes = self.rings.common.nodes.iter();
-        nodes.find(|of| of.id == node).map(|of| of.address)
+        self.rings.common.address(NodeId::new(node)?)
+    }
+
+    /// The same configuration with the addresses of the nodes' names, as node `me` finds them ([`rota_node::NodeConfig::resolved`]).
+    #[must_use]
+    pub fn resolved(&self, me: NodeId) -> Self {
+        let mut resolved = self.clone();
+        resolved.rings = self.rings.resolved(me);
+        resolved
     }
 
     /// The address for clients of a process: of those that know one server, or else of those that know a cluster.

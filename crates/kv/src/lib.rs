@@ -3,6 +3,7 @@
 //! | module or type | contents |
 //! |---|---|
 //! | [`store`] | the state of a partition, and its commands: the state machine, without I/O |
+//! | [`changes`] | the recent changes of keys, for watchers, without I/O |
 //! | [`outlook`] | the condition under which an answer may be told, without I/O |
 //! | [`redis`] | the commands and replies of Redis' clients, as operations of that machine, without I/O |
 //! | [`Kv`] | a process: a replica, its clients, its way to the other processes |
@@ -12,7 +13,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod changes;
 mod config;
+#[cfg(test)]
+#[path = "../../core/tests/golden/mod.rs"]
+mod golden;
 mod map;
 pub mod moving;
 pub mod mutants;

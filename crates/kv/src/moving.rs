@@ -64,7 +64,7 @@ pub struct Moved {
 /// The reason why slots stay where they are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// Another move is under way.
+    /// Another move is under way, or has brought the slots not long ago.
     Busy,
     /// Some partition did not answer, and nothing was frozen yet.
     Silent,
@@ -79,7 +79,7 @@ pub enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Busy => "another move is under way",
+            Self::Busy => "another move is under way, or the slots have just come",
             Self::Silent => "a partition does not answer: slots stay where they are",
             Self::Lost => "a partition did not answer in time: its slots stay where they are",
             Self::Fast => {
@@ -196,6 +196,9 @@ impl Mover {
     pub fn looked(&mut self, snapshot: Snapshot) {
         self.phase = match self.phase {
             Phase::Begin => self.begin(&snapshot),
+            // The slots have gone and come back since.
+            Phase::Compare if self.is_unsettled(&snapshot) => Phase::End(Failure::Busy),
+            Phase::Seal if self.is_unsettled(&snapshot) => Phase::End(Failure::Lost),
             Phase::Compare => self.compare(&snapshot),
             Phase::Seal if snapshot.frozen == Some(self.of) => {
                 let changed = self.changed(&snapshot);
@@ -257,15 +260,25 @@ impl Mover {
         }
     }
 
+    fn is_unsettled(&self, snapshot: &Snapshot) -> bool {
+        let mut slots = self.moved.slots.iter();
+        slots.any(|slot| snapshot.unsettled.has(slot))
+    }
+
     /// Chooses the slots of the group, and lists their keys.
     fn begin(&mut self, snapshot: &Snapshot) -> Phase {
-        let (mut bytes, mut slots) = (0, Vec::new());
+        let (mut bytes, mut slots, mut comes) = (0, Vec::new(), false);
         for slot in self.wanted.iter() {
             if bytes > GROUP_BYTES || self.todo.len() > GROUP_KEYS {
                 break;
             }
             if snapshot.map.of_slot(slot) != self.from {
                 continue;
+            }
+            // Slots that have come not long ago do not go before their keys are where they belong.
+            comes = snapshot.unsettled.has(slot);
+            if comes {
+                break;
             }
             slots.push(slot);
             let of = (slot, Bytes::new())..(slot + 1, Bytes::new());
@@ -276,9 +289,10 @@ impl Mover {
             }
         }
         self.moved.slots = slots.into_iter().collect();
-        match self.moved.slots.is_empty() {
-            true => Phase::Ended(Ok(())),
-            false => Phase::Copy,
+        match (self.moved.slots.is_empty(), comes) {
+            (true, true) => Phase::Ended(Err(Failure::Busy)),
+            (true, false) => Phase::Ended(Ok(())),
+            (false, _) => Phase::Copy,
         }
     }
 

@@ -25,6 +25,20 @@ pub enum Mutant {
     T10,
     /// Keys that were copied to slots that are frozen are forgotten.
     T11,
+    /// Keys that a slot had here before it left are there again when it comes back.
+    T12,
+    /// What was written to a slot that has just arrived is replaced by what came with it.
+    T13,
+    /// Watchers are told of a change though the command of several partitions before it is not stable.
+    T14,
+    /// What a batch has changed is told in parts, if there is much of it, and the rest is not.
+    T15,
+    /// A replica that begins with a state goes on as if nothing had changed before that it does not know.
+    T16,
+    /// Watchers are not told of keys that come to their ends.
+    T17,
+    /// Watchers that wait are not woken.
+    T18,
 }
 
 #[cfg(feature = "mutants")]

@@ -51,6 +51,21 @@ impl Slots {
         self.0.contains(&slot)
     }
 
+    /// The first slot.
+    pub(crate) fn first(&self) -> Option<u16> {
+        self.0.first().copied()
+    }
+
+    /// Adds a slot. Whether it was not there.
+    pub(crate) fn insert(&mut self, slot: u16) -> bool {
+        self.0.insert(slot)
+    }
+
+    /// Takes a slot away.
+    pub(crate) fn remove(&mut self, slot: u16) {
+        self.0.remove(&slot);
+    }
+
     /// All slots, in order.
     pub fn iter(&self) -> impl Iterator<Item = u16> + Clone {
         self.0.iter().copied()

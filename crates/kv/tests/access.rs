@@ -109,6 +109,22 @@ fn clients_speak_tls_and_do_what_their_user_may() {
     assert_eq!(later.try_say("GET app:1"), Some(Reply::from("x")));
     assert_eq!(sealed(address, &root).try_say("PING"), None);
     assert_eq!(client.try_say("GET app:1"), Some(Reply::from("x")));
+    // Other users are in force at once, also for who is there; and never nobody.
+    let mut changed = config.clone();
+    changed.kv.user[0].read_only = true;
+    assert_eq!(process.reload(&changed), Ok(true));
+    assert!(error(client.try_say("SET app:1 y")).starts_with("NOPERM"));
+    assert_eq!(client.try_say("GET app:1"), Some(Reply::from("x")));
+    changed.kv.user[0].name = "other".to_owned();
+    assert_eq!(process.reload(&changed), Ok(true));
+    assert!(error(client.try_say("GET app:1")).starts_with("NOAUTH"));
+    assert!(error(client.try_say("AUTH app secret")).starts_with("WRONGPASS"));
+    assert_eq!(client.try_say("AUTH other secret"), Some(Reply::OK));
+    changed.kv.user.clear();
+    process.reload(&changed).expect_err("everybody could come");
+    assert_eq!(process.reload(&config), Ok(true));
+    assert_eq!(client.try_say("AUTH app secret"), Some(Reply::OK));
+    assert_eq!(client.try_say("SET app:1 z"), Some(Reply::OK));
     let mut rest = Vec::new();
     let _ = silent.stream.read_to_end(&mut rest);
     assert_eq!(silent.try_say("PING"), None, "it has not said who it is");

@@ -105,12 +105,33 @@ fn any_process_has_all_keys_and_a_process_that_goes_stops_nobody() {
         "rota_kv_answers_wait_for{partition=\"2\"} 0\n",
         "rota_kv_answer_seconds_bucket{kind=\"look\",le=\"+Inf\"}",
         "rota_kv_commands_total ",
+        "rota_kv_unreadable_total 0\n",
+        "rota_kv_questions_refused_total 0\n",
+        "rota_kv_links_ended_total 0\n",
+        "rota_kv_answers_kept ",
+        "rota_kv_answers_kept_bytes ",
+        "rota_kv_settled 1\n",
+        "rota_kv_ring_operational{ring=\"1\"} 1\n",
+        "rota_kv_ring_account_needs{ring=\"1\",partition=\"1\"} ",
+        "rota_kv_ring_counter{ring=\"3\",name=\"uring_instances_learnt\"} ",
         "# EOF\n",
     ] {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }
     assert!(get(&cluster, 1, "/other", "127.0.0.1:1").starts_with("HTTP/1.1 404"));
     assert!(get(&cluster, 1, "/metrics", "evil.example").starts_with("HTTP/1.1 421"));
+    let Reply::Bulk(rings) = clients[0].say("RINGS") else {
+        panic!("a text");
+    };
+    let rings = String::from_utf8_lossy(&rings).into_owned();
+    for line in [
+        "# Ring 1\r\nstate:operational",
+        "# Ring 3\r\n",
+        "replicas=1/2/3\r\n",
+    ] {
+        assert!(rings.contains(line), "{line}: {rings}");
+    }
+    assert!(clients[0].say("RINGS ABANDON 1").is_error());
     let info = clients[0].say("INFO rota");
     assert!(format!("{info:?}").contains("partition:1"), "{info:?}");
 }

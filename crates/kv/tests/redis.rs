@@ -117,6 +117,8 @@ impl Desk {
             Step::Info(_) => Reply::from("# Server"),
             Step::Map => shown(&self.view.map),
             Step::Move(slots, to) => Reply::from(format!("{slots} to {}", to.0)),
+            Step::Rings(ask) => Reply::from(format!("{ask:?}")),
+            Step::Changes(asked) => Reply::from(format!("{asked:?}")),
         }
     }
 

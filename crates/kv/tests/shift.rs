@@ -56,6 +56,15 @@ fn count(
     (counts, longest)
 }
 
+/// Ends the clients, also when what they are beside fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
+
 fn field(reply: &Reply, name: &str) -> i64 {
     let Reply::Array(fields) = reply else {
         panic!("{reply:?}");
@@ -79,6 +88,7 @@ fn clients_see_no_error_and_lose_nothing_while_slots_move_to_and_fro() {
     let (stop, moved) = (AtomicBool::new(false), AtomicU64::new(0));
     let results: Vec<(Vec<i64>, Duration)> = thread::scope(|scope| {
         let (stop, cluster) = (&stop, &cluster);
+        let ends = Ends(stop);
         let plain = [1, 2, 3, 4].map(|number| {
             scope.spawn(move || {
                 let mut client = cluster.client(number);
@@ -101,7 +111,7 @@ fn clients_see_no_error_and_lose_nothing_while_slots_move_to_and_fro() {
                 moved.fetch_max(freeze.unsigned_abs(), SeqCst);
             }
         }
-        stop.store(true, SeqCst);
+        drop(ends);
         let threads = plain.into_iter().chain(guided);
         threads
             .map(|thread| thread.join().expect("no error"))
@@ -276,4 +286,66 @@ fn who_comes_back_behind_moves_and_gets_no_state_sends_nobody_by_an_old_map() {
         thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(cluster.client(3).insist("GET key7"), Reply::from("2"));
+}
+
+/// Sets a key of each partition again and again; the longest time that an answer took.
+fn longest_wait(cluster: &Cluster, stop: &AtomicBool) -> Duration {
+    let mut client = cluster.client(1);
+    let mut longest = Duration::ZERO;
+    while !stop.load(SeqCst) {
+        for line in ["SET b 1", "SET foo 1"] {
+            let asked = Instant::now();
+            assert_eq!(client.say(line), Reply::OK);
+            longest = longest.max(asked.elapsed());
+        }
+    }
+    longest
+}
+
+/// A slot of a million keys stopped both partitions for seconds when it was given.
+/// `ROTA_MANY_KEYS=1000000 cargo test -p rota-kv --test shift many_keys -- --nocapture` has so many.
+#[test]
+fn a_slot_of_many_keys_moves_while_others_are_answered() {
+    const TOGETHER: u64 = 500;
+    let many = std::env::var("ROTA_MANY_KEYS").map_or(20_000, |many| many.parse().expect("keys"));
+    let directory = tempfile::tempdir().expect("a directory");
+    let cluster = Cluster::start((2, 1), 29_700, directory.path());
+    let mut admins = [1, 2].map(|number| cluster.client(number));
+    for admin in &mut admins {
+        admin.insist("SET ready 1");
+        let patience = Some(Duration::from_secs(600));
+        admin.stream.set_read_timeout(patience).expect("a socket");
+    }
+    let slot = rota_resp::slot::of(b"bar");
+    for first in (0..many).step_by(TOGETHER as usize) {
+        let pairs = (first..first + TOGETHER).map(|number| format!(" {{bar}}{number} {number}"));
+        let line = format!("MSET{}", pairs.collect::<String>());
+        assert_eq!(admins[0].say(&line), Reply::OK);
+    }
+    let stop = AtomicBool::new(false);
+    let longest = thread::scope(|scope| {
+        let waits = scope.spawn(|| longest_wait(&cluster, &stop));
+        for (admin, to) in admins.iter_mut().zip([2, 1]) {
+            let began = Instant::now();
+            let reply = admin.say(&format!("ROTA MOVE {to} {slot}"));
+            assert_eq!(field(&reply, "slots"), 1, "{reply:?}");
+            assert!(field(&reply, "keys") >= many as i64, "{reply:?}");
+            let freeze = field(&reply, "longest_freeze_us");
+            println!(
+                "{many} keys to {to} in {:?}, frozen for {freeze} us",
+                began.elapsed()
+            );
+            let size = cluster.cluster_client(to).say("DBSIZE");
+            assert!(
+                matches!(size, Reply::Integer(size) if size >= many as i64),
+                "{size:?}"
+            );
+            let last = admin.say(&format!("GET {{bar}}{}", many - 1));
+            assert_eq!(last, Reply::from((many - 1).to_string()));
+        }
+        stop.store(true, SeqCst);
+        waits.join().expect("no error")
+    });
+    println!("others waited for {longest:?} at most");
+    assert!(longest < Duration::from_secs(5), "{longest:?}");
 }

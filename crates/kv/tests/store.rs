@@ -1,9 +1,12 @@
 //! The state machine alone.
 
+use std::sync::atomic::Ordering::SeqCst;
+
 use proptest::prelude::*;
-use rota_kv::store::{Action, Answer, Answered, Batch, Fault, Life, Only, OnlyLife, Operation};
+use rota_kv::store::{Action, Answer, Answered, Batch, Copied, Entry, Fault, Freeze, Life};
+use rota_kv::store::{Change, Changed, Only, OnlyLife, Operation, Step, Told, Value, Witness};
 use rota_kv::store::{MOST_FIELDS_BYTES, MOST_VALUE_BYTES, Outcome, Pack, Store, Test, Wanted};
-use rota_kv::{Map, Partition};
+use rota_kv::{Map, Partition, Partitions};
 use rota_multiring::{Place, Rank};
 use rota_replica::{Command, Frozen as _, Machine as _};
 
@@ -561,4 +564,178 @@ fn a_state_that_is_damaged_anywhere_is_none_or_another() {
     }
     bytes.push(0);
     assert!(read(&bytes).is_err());
+}
+
+/// A slot's keys went one by one at the place where it was given: commands waited for seconds where it had a million.
+#[test]
+fn a_slot_of_many_keys_is_given_in_bounded_steps() {
+    const MANY: usize = 20_000;
+    const AT_ONCE: usize = 512;
+    let map = || Map::even(&[ONE, TWO]).expect("two");
+    let [mut from, mut to] = [ONE, TWO].map(|me| Run::new(me, map()));
+    let name = |number: usize| format!("{{bar}}{number:06}");
+    let slot = rota_resp::slot::of(b"bar");
+    assert_eq!(map().of_slot(slot), ONE);
+    let step = |run: &mut Run, step: Step| {
+        let batch = Batch {
+            operations: vec![Operation::Step(step)],
+            ..Batch::default()
+        };
+        match run.batch(&batch) {
+            Answer::Outcomes(outcomes) => outcomes[0].1.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let version = place(1);
+    let (of, mut at) = ((7, 1), 0);
+    for first in (0..MANY).step_by(1_000) {
+        let names: Vec<String> = (first..first + 1_000).map(name).collect();
+        let sets = names
+            .iter()
+            .map(|name| Operation::Key(name.as_bytes(), set("old")));
+        let batch = Batch {
+            operations: sets.collect(),
+            ..Batch::default()
+        };
+        from.batch(&batch);
+        drop(batch);
+        let entry = |name: String| {
+            let entry = Entry::new(Value::Text("old".into()), version, None);
+            let is_more = false;
+            (name.into(), Some(Copied { entry, is_more }))
+        };
+        let keys = names.into_iter().map(entry).collect();
+        step(
+            &mut to,
+            Step::Copy {
+                of,
+                to: TWO,
+                at,
+                keys,
+            },
+        );
+        at += 1;
+    }
+    let freeze = Freeze {
+        of,
+        from: ONE,
+        to: TWO,
+        slots: [slot].into_iter().collect(),
+    };
+    for run in [&mut from, &mut to] {
+        assert_eq!(step(run, Step::Freeze(freeze.clone())), Outcome::Done);
+        assert_eq!(step(run, Step::Give(of)), Outcome::Done);
+        assert!(!run.store.is_settled());
+    }
+    // All of it counts at once, and what is written meanwhile stays.
+    assert_eq!((from.store.len(), to.store.len()), (0, MANY));
+    assert_eq!(from.store.get(name(5).as_bytes()), None);
+    assert_eq!(to.act(&name(MANY - 1), set("new")), Outcome::Done);
+    assert_eq!(to.act(&name(MANY - 2), Action::Delete), Outcome::Number(1));
+    let mut messages = 0;
+    while !from.store.is_settled() || !to.store.is_settled() {
+        messages += 1;
+        let settled = |run: &Run| run.store.snapshot().keys.len();
+        let before = (settled(&from), settled(&to));
+        from.act("b", Action::Get);
+        assert_eq!(to.act(&name(messages), Action::Get), text("old"));
+        let (gone, come) = (before.0 - settled(&from), settled(&to) - before.1);
+        assert!(gone <= AT_ONCE && come <= AT_ONCE, "{gone} {come}");
+        // A state in the middle of it is one like any other.
+        let mut state = Vec::new();
+        to.store.freeze().write(&mut state).expect("memory");
+        to.store.install(&mut &state[..]).expect("its own state");
+    }
+    assert!(messages >= MANY / AT_ONCE - 2);
+    assert_eq!((from.store.len(), to.store.len()), (0, MANY - 1));
+    assert_eq!(to.act(&name(MANY - 1), Action::Get), text("new"));
+    assert_eq!(to.act(&name(MANY - 2), Action::Get), Outcome::Nothing);
+    assert_eq!(from.store.bytes(), 0);
+}
+
+/// What another version has ordered does nothing, and is counted.
+#[test]
+fn what_cannot_be_read_is_counted_and_the_rest_is_done() {
+    let mut run = Run::alone();
+    let add = Batch {
+        stamp: 1,
+        epoch: run.store.map().epoch(),
+        operations: vec![Operation::Key(b"n", Action::Add(1))],
+        ..Batch::default()
+    };
+    let apply = |store: &mut Store, bytes: &[u8]| {
+        let answered = store.apply(Command {
+            place: place(1),
+            client: 1,
+            bytes,
+        });
+        Answered::decode(&answered).expect("an answer").answers
+    };
+    let pack = Pack(vec![
+        add.encode(),
+        b"of a later version".to_vec(),
+        add.encode(),
+    ]);
+    let counted = run.store.unreadable();
+    let answers = apply(&mut run.store, &pack.encode());
+    assert_eq!(answers[1], Answer::Unreadable);
+    assert_eq!(counted.load(SeqCst), 1);
+    // What is counted does not go with a state that is taken in.
+    let mut state = Vec::new();
+    run.store.freeze().write(&mut state).expect("it is written");
+    run.store.install(&mut &state[..]).expect("a state");
+    assert_eq!(apply(&mut run.store, b"no pack"), [Answer::Unreadable]);
+    assert_eq!(counted.load(SeqCst), 2);
+    assert_eq!(run.act("n", Action::Get), text("2"));
+}
+
+/// A witness that keeps what it hears.
+struct Hears(bool, std::sync::mpsc::Sender<Change>);
+
+impl Witness for Hears {
+    fn began(&mut self, _: Option<Place>, _: Option<Place>) {}
+
+    fn delivered(&mut self, _: Place, _: &Partitions) {}
+
+    fn mapped(&mut self, _: &std::sync::Arc<Map>) {}
+
+    fn hears_changes(&self) -> bool {
+        self.0
+    }
+
+    fn changed(&mut self, changed: Changed) {
+        for change in changed.changes {
+            self.1.send(change).expect("the test listens");
+        }
+    }
+}
+
+#[test]
+fn fields_are_told_whole_and_to_nobody_who_hears_no_changes() {
+    for hears in [true, false] {
+        let (tell, told) = std::sync::mpsc::channel();
+        let mut run = Run::alone();
+        let mut state = Vec::new();
+        run.store.freeze().write(&mut state).expect("it is written");
+        run.store = run.store.with_witness(Box::new(Hears(hears, tell)));
+        // Also after a state was taken in.
+        run.store.install(&mut &state[..]).expect("a state");
+        // A few fields, and many, a change of which shares memory with the key.
+        for number in 0..100_u8 {
+            run.act("h", Action::SetFields(vec![(&[number], b"v")]));
+            if !hears {
+                continue;
+            }
+            let pair = |number| (vec![number].into(), b"v"[..].into());
+            let fields: Vec<(bytes::Bytes, bytes::Bytes)> = (0..=number).map(pair).collect();
+            let value = match told.try_recv().expect("a change") {
+                Change::Set(_, Told::Fields(fields)) => fields,
+                Change::Set(_, Told::ManyFields(fields)) => fields.into_iter().collect(),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(value, fields);
+        }
+        let more = told.try_recv();
+        assert!(more.is_err(), "{more:?}");
+    }
 }

@@ -16,6 +16,8 @@ use rota_node::rings::RingsError;
 use rota_replica::ReplicaConfig;
 use serde::{Deserialize, Serialize};
 
+/// The number of the partition that all processes have.
+pub(crate) const PARTITION: u32 = 1;
 const USUAL_CLIENTS: u32 = 10_000;
 const USUAL_PATIENCE: u64 = 5_000;
 const USUAL_CACHE: u64 = 200;
@@ -168,10 +170,17 @@ impl LogConfig {
         all.find(|process| process.node == node.get())
     }
 
-    /// The address of a node.
+    /// The address of a node; `None` if it is not listed, or its name has not been looked up.
     pub fn address(&self, node: u16) -> Option<IpAddr> {
-        let mut nodes = self.rings.common.nodes.iter();
-        nodes.find(|of| of.id == node).map(|of| of.address)
+        self.rings.common.address(NodeId::new(node)?)
+    }
+
+    /// The same configuration with the addresses of the nodes' names, as node `me` finds them ([`rota_node::NodeConfig::resolved`]).
+    #[must_use]
+    pub fn resolved(&self, me: NodeId) -> Self {
+        let mut resolved = self.clone();
+        resolved.rings = self.rings.resolved(me);
+        resolved
     }
 
     /// The address for clients of a process.
@@ -266,7 +275,7 @@ impl LogConfig {
 
     /// The replica of a process.
     pub(crate) fn replica(&self, node: NodeId) -> ReplicaConfig {
-        let of = (1, &self.log.rings[..]);
+        let of = (PARTITION, &self.log.rings[..]);
         let states = self.directory(node).join("states");
         let mut replica = ReplicaConfig::new(self.rings.clone(), node, of, states);
         let peer = |process: &ProcessSection| {

@@ -12,6 +12,9 @@
 #![forbid(unsafe_code)]
 
 mod config;
+#[cfg(test)]
+#[path = "../../core/tests/golden/mod.rs"]
+mod golden;
 pub mod machine;
 pub mod mutants;
 mod process;

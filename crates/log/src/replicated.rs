@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -25,6 +26,10 @@ pub struct Replicated<D: LogDisk + 'static> {
     /// The states that were written.
     written: Arc<Mutex<Written>>,
     view: View,
+    /// The digest of a state of another replica, some of whose entries may not be here.
+    lacks: Option<u64>,
+    /// The number of messages and batches that could not be read.
+    unreadable: Arc<AtomicU64>,
 }
 
 /// The logs as they were when the last command was done, for readers that do not wait for the next command.
@@ -51,8 +56,8 @@ pub trait Around<D: LogDisk + 'static>: Send {
     /// Gets all entries that the store does not have from other replicas, for as long as that takes.
     ///
     /// # Errors
-    /// The disk's, or the process stops.
-    fn get_all(&self, store: &Store<D>) -> io::Result<()>;
+    /// The disk's, or the process stops, or `still` says that nobody needs them any more: it is asked now and then.
+    fn get_all(&self, store: &Store<D>, still: &dyn Fn() -> bool) -> io::Result<()>;
 
     /// Whether states of the store with this number, or the state with this digest, were told as ones that this replica
     /// has, with all of their entries.
@@ -95,7 +100,15 @@ impl<D: LogDisk + 'static> Replicated<D> {
             around,
             written: Arc::default(),
             view: View::default(),
+            lacks: None,
+            unreadable: Arc::default(),
         }
+    }
+
+    /// The number of messages and batches that could not be read since this was made: they are of another version. It
+    /// stays up to date.
+    pub fn unreadable(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.unreadable)
     }
 
     /// A view of its logs, which stays up to date.
@@ -114,8 +127,10 @@ impl<D: LogDisk + 'static> Machine for Replicated<D> {
 
     fn apply(&mut self, command: Command<'_>) -> Vec<u8> {
         let Some(applied) = self.logs.apply(command.place, command.bytes) else {
+            self.unreadable.fetch_add(1, Relaxed);
             return Vec::new();
         };
+        self.unreadable.fetch_add(applied.unreadable, Relaxed);
         for effect in applied.effects {
             match effect {
                 Effect::Append(run) => {
@@ -144,7 +159,7 @@ impl<D: LogDisk + 'static> Machine for Replicated<D> {
     fn install(&mut self, state: &mut dyn io::Read) -> io::Result<()> {
         let mut bytes = Vec::new();
         state.read_to_end(&mut bytes)?;
-        let none = || io::Error::other("it is no state of logs");
+        let none = || io::Error::new(io::ErrorKind::InvalidData, "it is no state of logs");
         let (logs, tails) = decode(&bytes).ok_or_else(none)?;
         let heads = logs.iter().map(|(_, log)| (log.id, log.first, log.next));
         let heads: Vec<_> = heads.collect();
@@ -166,27 +181,38 @@ impl<D: LogDisk + 'static> Machine for Replicated<D> {
         self.logs = logs;
         *lock(&self.view.0) = self.logs.clone();
         self.around.changed(None);
-        if was_told {
-            if !missing.is_empty() {
-                // Entries that were lost since come from others meanwhile.
-                let ranges = missing.len();
-                tracing::error!(
-                    ranges,
-                    "entries are not there any more: others are asked for them"
-                );
-            }
-            return Ok(());
+        self.lacks = (!was_told).then_some(digest);
+        if was_told && !missing.is_empty() {
+            // Entries that were lost since come from others meanwhile.
+            let ranges = missing.len();
+            tracing::error!(
+                ranges,
+                "entries are not there any more: others are asked for them"
+            );
         }
+        Ok(())
+    }
+
+    fn is_complete(&self) -> bool {
+        self.lacks.is_none()
+    }
+
+    fn complete(&mut self, still: &dyn Fn() -> bool) -> io::Result<()> {
+        let Some(digest) = self.lacks else {
+            return Ok(());
+        };
         // Others may forget entries that this replica says it has.
         if !mutants::on(Mutant::D07) {
-            self.around.get_all(&self.store)?;
+            self.around.get_all(&self.store, still)?;
         }
         let tails = self.store.sync(self.store.mark())?;
         if let Err(error) = self.store.keep_tails(&tails) {
             tracing::warn!(%error, "after a restart all entries are looked through");
         }
         lock(&self.written).tails = Some(tails);
-        self.around.tell(digest)
+        self.around.tell(digest)?;
+        self.lacks = None;
+        Ok(())
     }
 }
 

@@ -98,3 +98,33 @@ fn a_number_that_may_have_been_used_is_refused() {
     assert_eq!(asked(&mut logs, b"1101"), Outcome::Appended(1_101));
     assert_eq!(logs.get(b"a").map(|log| log.next), Some(1_102));
 }
+
+/// What another version has ordered does nothing, and is counted.
+#[test]
+fn what_cannot_be_read_is_counted_and_the_rest_is_done() {
+    let mut logs = Logs::default();
+    let batch = |operations| {
+        let batch = Batch {
+            operations,
+            ..Batch::default()
+        };
+        batch.encode()
+    };
+    let place = Place {
+        round: 1,
+        rank: Rank(1),
+        instance: 1,
+        index: 0,
+    };
+    let message = Pack(vec![
+        batch(vec![append(b"a", None)]),
+        b"of a later version".to_vec(),
+        batch(vec![append(b"a", None)]),
+    ]);
+    let applied = logs.apply(place, &message.encode()).expect("a message");
+    assert_eq!(applied.unreadable, 1);
+    let answers = Answer::all(&applied.answers).expect("they are some");
+    assert_eq!(answers[1], Answer::Unreadable);
+    assert_eq!(logs.get(b"a").map(rota_log::machine::Log::len), Some(2));
+    assert!(logs.apply(place, b"no message").is_none());
+}

@@ -30,6 +30,7 @@ mod writer;
 
 pub use pass::{receive, send};
 pub use reader::Reader;
+pub use region::MOST_BYTES;
 pub use writer::Writer;
 
 /// Bytes of a record on the socket.

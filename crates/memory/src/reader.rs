@@ -18,6 +18,8 @@ pub struct Reader {
     /// For the record that was read last: the place of its next byte, and the number of bytes left.
     at: u32,
     left: usize,
+    /// Bytes in the memory that records of the last read of the socket are about.
+    announced: usize,
     /// Bytes that were read from the socket and not handled yet: from the first to the second.
     ahead: [u8; AHEAD_BYTES],
     from: usize,
@@ -37,6 +39,7 @@ impl Reader {
             taken: 0,
             at: 0,
             left: 0,
+            announced: 0,
             ahead: [0; AHEAD_BYTES],
             from: 0,
             to: 0,
@@ -123,13 +126,21 @@ impl Reader {
             u32::from_le_bytes(word)
         });
         self.from += RECORD_BYTES;
-        let end = (at as usize).checked_add(bytes as usize);
-        let is_there = at == INLINE || end.is_some_and(|end| end <= self.region.len());
-        if bytes == 0 || !is_there {
+        if bytes == 0 || !(at == INLINE || self.can_be_there(bytes as usize, at as usize)) {
             return Err(io::ErrorKind::InvalidData.into());
         }
         (self.left, self.at) = (bytes as usize, at);
         Ok(true)
+    }
+
+    /// Whether so many bytes can wait at this place. The writer has written the records of one read before this side has
+    /// taken any bytes that they are about: together these are no more than the memory has. So no read gives many times
+    /// of that, however small records are.
+    fn can_be_there(&mut self, bytes: usize, at: usize) -> bool {
+        let most = self.region.len();
+        self.announced = self.announced.saturating_add(bytes);
+        let end = at.checked_add(bytes);
+        end.is_some_and(|end| end <= most) && self.announced <= most
     }
 
     /// Reads from the socket what belongs to the next record.
@@ -139,6 +150,7 @@ impl Reader {
     ) -> io::Result<Option<usize>> {
         self.ahead.copy_within(self.from..self.to, 0);
         (self.from, self.to) = (0, self.to - self.from);
+        self.announced = 0;
         let got = read(&mut self.ahead[self.to..])?;
         if got == Some(0) && self.to > 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());

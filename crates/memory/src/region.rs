@@ -14,8 +14,8 @@ const HEAD_BYTES: usize = 4096;
 /// The offset of the writer's mark that the memory is there: not 0. On a line of its own, as it is read all the time.
 const LIFE_AT: usize = 1024;
 
-/// The most bytes of one region: places in it are 32-bit numbers.
-const MOST_BYTES: usize = 1 << 30;
+/// The most bytes of one region. A reader takes what it tells of at once, and a writer may tell the shortest things.
+pub const MOST_BYTES: usize = 64 << 20;
 
 /// The seals without which the other side could shrink the memory, and end this process by that.
 const SEALS: SealFlags = SealFlags::SHRINK

@@ -207,6 +207,25 @@ fn records_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn records_together_are_about_no_more_than_the_memory_has() {
+    let record = |bytes: u32, at: u32| [bytes.to_le_bytes(), at.to_le_bytes()].concat();
+    let half = MEMORY as u32 / 2;
+    let mut pair = pair();
+    let mut into = [0; 3 * MEMORY];
+    // All of it, again and again: that can be when it was taken in between.
+    for _ in 0..3 {
+        let records = [record(half, 0), record(half, half)].concat();
+        pair.to.write_all(&records).expect("there is room");
+        assert_eq!(pair.read(&mut into).expect("it reads"), Some(MEMORY));
+    }
+    let records = [record(half, 0), record(half, half), record(1, 0)].concat();
+    pair.to.write_all(&records).expect("there is room");
+    assert_eq!(pair.read(&mut into).expect("it reads"), Some(MEMORY));
+    let error = pair.read(&mut into).expect_err("it cannot be");
+    assert_eq!(error.kind(), ErrorKind::InvalidData);
+}
+
+#[test]
 fn a_reader_that_lies_is_found_out_and_gets_nothing_beyond_the_memory() {
     for taken in [9001, u64::MAX, u64::MAX - MEMORY as u64] {
         let mut pair = pair();

@@ -158,7 +158,7 @@ impl<E: Feed> Leveled<E> {
         self.engine.need(now, next);
     }
 
-    /// The values that were proposed here since the last call.
+    /// The values that were proposed here since the last call; none of a ring with [`Mode::Horizon`].
     pub fn take_announced(&mut self) -> Option<Announced> {
         let (round, instances) = self.announced.take()?;
         let many = u64::from(self.of.constants.per_round.get());
@@ -198,9 +198,12 @@ impl<E: Feed> Leveled<E> {
             .get_or_insert_with(|| Leveler::new(of.constants, of.mode));
         if next > self.seen {
             leveler.on_value(next - 1, self.now.0);
-            let before = self.announced.map_or(0, |(_, instances)| instances);
-            let instances = before + (next - self.seen);
-            self.announced = Some((of.constants.round_of(next - 1), instances));
+            // Other rings would skip ahead of their own messages, which would then wait for this slow decision.
+            if of.mode != Mode::Horizon {
+                let before = self.announced.map_or(0, |(_, instances)| instances);
+                let instances = before + (next - self.seen);
+                self.announced = Some((of.constants.round_of(next - 1), instances));
+            }
             self.seen = next;
         }
         let needed = self.engine.take_needed();

@@ -1,6 +1,8 @@
 //! The learner of several rings: the deliveries of a process in one order, and the points at which its application
 //! keeps a state.
 
+mod changes;
+
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -9,8 +11,10 @@ use rota_core::contract::{Configuration, Delivery, Message};
 use crate::feed::{Announced, Feed, Leveled};
 use crate::merge::{Merge, Merged, Need, PushError};
 use crate::mutants::{self, Mutant};
-use crate::order::{Constants, Place, Point, Rank, Round};
+use crate::notice::Command;
+use crate::order::{Constants, Instance, Place, Point, Rank, Round};
 use crate::resume::{Resume, ResumeRing};
+use changes::Changes;
 
 /// The bytes of a message that waits beside its payload, about.
 const MESSAGE_BYTES: usize = 128;
@@ -33,6 +37,28 @@ pub enum RingsDelivery {
     /// A ring was founded anew after the state with which this process began: the state says nothing about this ring.
     /// Nothing is delivered any more.
     Refounded(Rank),
+    /// The partition has subscribed to a ring: its messages from this point on are delivered, too. At all replicas of
+    /// the partition this comes at this point, behind everything before it, and before everything behind it.
+    Subscribed(Rank, Point),
+    /// The partition has left a ring: nothing of it behind this point is delivered. At all replicas this comes at this
+    /// point.
+    Left(Rank, Point),
+    /// The partition does not leave this ring, as this process has asked for: it has no other.
+    LastRing(Rank),
+    /// The partition does not subscribe to this ring, as this process has asked for: none of the holds that were ordered
+    /// for that serves, as one far behind them was let go. This delivery is not in the order of all rings.
+    NotHeld(Rank),
+    /// The partition subscribes to a ring that this process is not on, or that it knows by other constants. Nothing is
+    /// delivered any more.
+    Unreachable(Rank),
+}
+
+/// An item of the merged order.
+#[derive(Debug)]
+enum Item {
+    Message(Message),
+    /// A command about the subscriptions of this learner's partition.
+    Notice(Command),
 }
 
 /// A place of which the application is to be told.
@@ -47,11 +73,11 @@ struct Stop {
 /// See the module's page.
 #[derive(Debug)]
 pub struct RingsLearner {
-    merge: Merge<Message>,
+    merge: Merge<Item>,
     /// The place of which the application is told when it has come there.
     stop: Option<Stop>,
-    /// The next message, which stands behind that place.
-    held: Option<Merged<Message>>,
+    /// The next message or notice, which stands behind that place, or where subscriptions change.
+    held: Option<Merged<Item>>,
     /// The greatest round for which each ring was said to be needed.
     asked: BTreeMap<Rank, Round>,
     /// Something has come since the needs were looked at.
@@ -60,6 +86,8 @@ pub struct RingsLearner {
     has_state: bool,
     /// Nothing is delivered any more.
     is_over: bool,
+    /// The subscriptions, of a learner of a partition.
+    changes: Option<Changes>,
 }
 
 impl RingsLearner {
@@ -77,6 +105,7 @@ impl RingsLearner {
             is_changed: false,
             has_state: point.is_some(),
             is_over: false,
+            changes: None,
         }
     }
 
@@ -118,10 +147,18 @@ impl RingsLearner {
     /// from [`Self::poll`].
     pub fn on_delivery(&mut self, rank: Rank, delivery: Delivery) -> Option<RingsDelivery> {
         match delivery {
-            Delivery::Message(message) => self.push(rank, message),
+            Delivery::Message(message) => {
+                let at = (message.seq, u32::from(message.index));
+                // A message takes some bytes beside its payload.
+                let bytes = message.payload.len() + MESSAGE_BYTES;
+                self.push(rank, at, (Item::Message(message), bytes))
+            }
+            Delivery::Notice { seq, bytes } => self.on_notice(rank, (seq, bytes)),
             Delivery::Passed { next } => {
-                let told = self.merge.passed(rank, next, 1);
-                self.is_changed |= told.is_ok();
+                match self.merge.passed(rank, next, 1) {
+                    Ok(()) => self.is_changed = true,
+                    Err(_) => self.on_untaken(rank, next),
+                }
                 None
             }
             // A process that delivers nothing need not hear of members either.
@@ -129,24 +166,31 @@ impl RingsLearner {
                 let told = RingsDelivery::Configuration(rank, now);
                 self.rings().next().is_some().then_some(told)
             }
-            Delivery::Missed { count, .. } if self.has(rank) => {
-                self.end(RingsDelivery::Trimmed(rank, count))
+            Delivery::Missed { seq, count, .. } => {
+                let is_needed = self.on_missed(rank, (seq, seq.saturating_add(count)));
+                let told = is_needed.then(|| self.end(RingsDelivery::Trimmed(rank, count)));
+                told.flatten()
             }
-            Delivery::Missed { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => None,
+            Delivery::Primary(_) | Delivery::Excluded(_) => None,
         }
     }
 
-    fn push(&mut self, rank: Rank, message: Message) -> Option<RingsDelivery> {
-        let at = (message.seq, u32::from(message.index));
-        // A message takes some bytes beside its payload.
-        let bytes = message.payload.len() + MESSAGE_BYTES;
-        match self.merge.push(rank, at, (message, bytes)) {
+    fn push(
+        &mut self,
+        rank: Rank,
+        at: (Instance, u32),
+        item: (Item, usize),
+    ) -> Option<RingsDelivery> {
+        match self.merge.push(rank, at, item) {
             Ok(()) => {
                 self.is_changed = true;
                 None
             }
             // This process is on the ring and does not deliver it.
-            Err(PushError::NotSubscribed(_)) => None,
+            Err(PushError::NotSubscribed(_)) => {
+                self.on_untaken(rank, at.0.saturating_add(1));
+                None
+            }
             Err(_) => self.end(RingsDelivery::Contradicted(rank)),
         }
     }
@@ -167,10 +211,20 @@ impl RingsLearner {
         while !self.is_over
             && let Some(merged) = self.held.take().or_else(|| self.merge.poll())
         {
-            let is_behind =
-                |stop: &Stop| merged.place.round >= stop.round && !mutants::on(Mutant::A30);
+            let round = merged.place.round;
+            if !mutants::on(Mutant::A37)
+                && let Some(told) = self.change_at(round)
+            {
+                self.held = Some(merged);
+                return Some(told);
+            }
+            let is_behind = |stop: &Stop| round >= stop.round && !mutants::on(Mutant::A30);
             if !self.stop.as_ref().is_some_and(is_behind) {
-                return Some(RingsDelivery::Message(merged.place, merged.message));
+                let told = self.deliver(merged);
+                if told.is_some() {
+                    return told;
+                }
+                continue;
             }
             self.held = Some(merged);
             if !self.knows_point() {
@@ -180,10 +234,22 @@ impl RingsLearner {
                 return Some(point);
             }
         }
-        let round = self.stop.as_ref().map(|stop| stop.round);
-        let is_there = |round| self.merge.point().is_some_and(|point| point.round >= round);
-        let is_told = !self.is_over && round.is_some_and(is_there) && self.knows_point();
-        if is_told { self.take_point() } else { None }
+        if self.is_over || self.stop.is_none() && self.pending().is_none() {
+            return None;
+        }
+        let round = self.merge.point()?.round;
+        let change = self.change_at(round);
+        let is_there = self.stop.as_ref().is_some_and(|stop| round >= stop.round);
+        let is_told = is_there && self.knows_point();
+        change.or_else(|| is_told.then(|| self.take_point()).flatten())
+    }
+
+    /// What the application is told of the next item, if anything.
+    fn deliver(&mut self, merged: Merged<Item>) -> Option<RingsDelivery> {
+        match merged.message {
+            Item::Message(message) => Some(RingsDelivery::Message(merged.place, message)),
+            Item::Notice(command) => self.obey(merged.place, command),
+        }
     }
 
     /// Whether the snapshot of each ring at the wanted point is known.
@@ -207,6 +273,7 @@ impl RingsLearner {
         let resume = Resume {
             point,
             rings: stop.rings,
+            spent: self.changes.as_ref().map_or_else(Vec::new, Changes::spent),
         };
         debug_assert!(resume.is_sound(), "bases are those of their point");
         let is_sound = resume.is_sound();
@@ -214,9 +281,16 @@ impl RingsLearner {
     }
 
     /// Has the application told of a point that all rings come to soon, also if nothing is submitted; nothing changes
-    /// while it is to be told of one already. `engines`: those of all rings that it delivers.
+    /// while it is to be told of one already. A point that is wanted while a change of the subscriptions is pending, or
+    /// before which one is ordered, is taken behind that change ([`Self::takes_up_point`]). `engines`: those of all
+    /// rings that it delivers.
     pub fn want_point<E: Feed>(&mut self, engines: &mut [&mut Leveled<E>]) {
         if self.stop.is_some() || engines.is_empty() {
+            return;
+        }
+        if !self.is_settled() {
+            let changes = self.changes.iter_mut();
+            changes.for_each(|changes| changes.owes_point = true);
             return;
         }
         let behind = |engine: &&mut Leveled<E>| {

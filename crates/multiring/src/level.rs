@@ -5,9 +5,9 @@
 //! * `pull` (the default): a merge that waits says up to which round, and the coordinator skips to the end of that. No
 //!   rate, no clock, and nothing while all are idle. A process that coordinates another ring of the same merge as well
 //!   announces the rounds of its values when they are proposed: the skip is decided meanwhile, and goes on so far that
-//!   the next values of a busy ring wait for no skip at all.
+//!   the next values of a busy ring wait for no skip at all. Values of a `horizon` ring are not announced.
 //! * `paper`: each `delta` the coordinator makes up for what is missing from `lambda` instances a second (Benz et al. 2014, §4).
-//! * `horizon`, for rings that seldom speak: behind each value the ring skips so far ahead that the others, at their rate, do not come there
+//! * `horizon`, for rings that seldom speak: behind values, unless they come often, the ring skips so far ahead that the others, at their rate, do not come there
 //!   while it decides something. Else each of its decisions would delay them.
 //!
 //! A skip is proposed, voted for and as durable as a value: a skip that is forgotten would let a value into an instance
@@ -30,10 +30,14 @@ const MOST_HORIZON: Round = 1 << 20;
 const PULL_AHEAD: (u64, Round) = (4, 1 << 12);
 /// With `horizon`: more than one decision, as that is what they must not wait for.
 const HORIZON_AHEAD: (u64, Round) = (2, MOST_HORIZON);
+/// With `horizon`: a value is followed by no skip where so many came, each by itself, in the time of a decision. Each of those skips has
+/// the rounds of two decisions, so the ring's rounds go on some sixteen times as fast as those of the fastest other one
+/// at most.
+const OFTEN: usize = 8;
 const SECOND: u128 = 1_000_000_000;
 
 /// The leveling mode of a ring.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Mode {
     /// See the module's page. `delta` in nanoseconds, `lambda` in instances a second.
     Paper {
@@ -109,13 +113,10 @@ pub struct Leveler {
 /// The last skip ahead of the others, and the state that decides on the next one.
 #[derive(Clone, Copy, Default, Debug)]
 struct Ahead {
-    /// The last value of this ring, and when it was proposed.
-    value: Option<(Instance, u64)>,
-    /// The decision of that value was seen.
-    is_decided: bool,
-    /// The last value came less than two decisions behind the one before.
-    is_often: bool,
-    /// A value was proposed, and no skip behind it.
+    /// When the last values of this ring were proposed, and the place of the oldest, which the next one takes.
+    values: [Option<u64>; OFTEN],
+    oldest: usize,
+    /// A value was proposed that a skip is to follow, and no skip behind it.
     is_due: bool,
     /// The first instance of the last skip ahead, and the one behind its last.
     from: Instance,
@@ -182,19 +183,18 @@ impl Leveler {
 
     /// Values of this ring are proposed, up to this instance, which is one.
     pub fn on_value(&mut self, instance: Instance, now: u64) {
-        let soon = 2 * self.pace.decision();
         let ahead = &mut self.ahead;
-        let before = ahead.value.replace((instance, now));
-        ahead.is_often =
-            before.is_some_and(|(_, then)| !ahead.is_decided || now.saturating_sub(then) < soon);
-        (ahead.is_decided, ahead.is_due) = (false, true);
+        let oldest = ahead.values[ahead.oldest].replace(now);
+        ahead.oldest = (ahead.oldest + 1) % OFTEN;
+        let soon = self.pace.decision();
+        ahead.is_due = oldest.is_none_or(|then| now.saturating_sub(then) >= soon);
         self.pace.on_proposed(instance, now);
     }
 
     /// The instance up to which to skip now; `None` if nothing is to be skipped. To be called behind each proposal and
     /// decision, and at [`Self::due`]. The result is to be told with [`Self::on_skipped`].
     pub fn skip_to(&mut self, standing: Standing) -> Option<Instance> {
-        self.see_decision(standing);
+        self.pace.on_decided(standing.decided, standing.now);
         let to = match self.mode {
             Mode::Paper { delta, lambda } => self.by_rate(standing, delta, lambda),
             Mode::Pull | Mode::Horizon => self.by_need(standing).max(self.ahead(standing)),
@@ -219,12 +219,6 @@ impl Leveler {
             Mode::Paper { .. } => Some(self.due),
             Mode::Pull | Mode::Horizon => None,
         }
-    }
-
-    fn see_decision(&mut self, standing: Standing) {
-        self.pace.on_decided(standing.decided, standing.now);
-        let value = self.ahead.value;
-        self.ahead.is_decided |= value.is_some_and(|(instance, _)| standing.decided > instance);
     }
 
     /// Skips to the end of the round that is needed: one skip for each decision, however many merges wait.
@@ -260,7 +254,7 @@ impl Leveler {
             Mode::Pull | Mode::Paper { .. } => PULL_AHEAD,
         };
         let rounds = self.pace.rounds_in(decisions).min(most);
-        if rounds == 0 || standing.decided < self.skipped_to || !self.is_due(standing) {
+        if rounds == 0 || !self.is_due(standing) {
             return None;
         }
         let base = match self.mode {
@@ -272,15 +266,24 @@ impl Leveler {
         Some(to)
     }
 
-    /// Whether to go ahead now: when half of the last skip ahead is used, with `horizon` also behind a value, with
-    /// `pull` also when others have come further. Not while values come often: their instances move the ring.
+    /// Whether to go ahead now: when half of the last skip ahead is used, or others have come further; with `pull` not
+    /// while values come often, as their instances move the ring. One skip for each decision; but with `horizon` a value
+    /// is followed by a skip at once, or else the others, which go to that value as soon as it is decided, would wait
+    /// there.
     fn is_due(&self, standing: Standing) -> bool {
+        if self.mode == Mode::Horizon && self.ahead.is_due {
+            return true;
+        }
+        if standing.decided < self.skipped_to {
+            return false;
+        }
         let heard = self.of.first_of(self.heard);
         let Ahead { from, to, .. } = self.ahead;
         let is_half_used = to > from && heard > from + (to - from) / 2;
+        let is_passed = heard >= standing.next;
         match self.mode {
-            Mode::Horizon => self.ahead.is_due && !self.ahead.is_often || is_half_used,
-            Mode::Pull => (is_half_used || heard >= standing.next) && !self.is_busy(standing.now),
+            Mode::Horizon => is_half_used || is_passed,
+            Mode::Pull => (is_half_used || is_passed) && !self.is_busy(standing.now),
             Mode::Paper { .. } => false,
         }
     }
@@ -288,7 +291,8 @@ impl Leveler {
     /// A value came within two decisions.
     fn is_busy(&self, now: u64) -> bool {
         let soon = 2 * self.pace.decision();
-        let value = self.ahead.value;
-        value.is_some_and(|(_, then)| now.saturating_sub(then) < soon)
+        let Ahead { values, oldest, .. } = self.ahead;
+        let newest = values[(oldest + OFTEN - 1) % OFTEN];
+        newest.is_some_and(|then| now.saturating_sub(then) < soon)
     }
 }

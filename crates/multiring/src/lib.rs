@@ -9,7 +9,8 @@
 //! * [`order`]: rounds, places and points.
 //! * [`merge`]: the delivery of several rings in that order.
 //! * [`learner`]: the same with engines, and the points at which an application keeps its state.
-//! * [`subscribe`]: the rings that a partition subscribes to, each from a round on.
+//! * [`subscribe`]: the rings that a partition subscribes to, each from a round on; [`notice`]: the commands that say so;
+//!   `wishes`: what a process has ordered for a change that it wants.
 //! * [`feed`]: an engine that orders one of the rings, with its leveling.
 //! * [`level`]: the leveling by which a ring with little to order keeps up with the others.
 //!
@@ -25,13 +26,16 @@ pub mod learner;
 pub mod level;
 pub mod merge;
 pub mod mutants;
+pub mod notice;
 pub mod order;
 pub mod resume;
 pub mod subscribe;
+mod wishes;
 
 pub use feed::{Feed, Leveled, RingOf};
 pub use learner::{RingsDelivery, RingsLearner};
 pub use merge::{Merge, Merged, PushError};
 pub use order::{Constants, Instance, Place, Point, Rank, Round};
 pub use resume::{Resume, ResumeRing};
-pub use rota_paxos::uring::accounts::{self, Replicas};
+pub use rota_paxos::uring::accounts::{self, Partition, Replicas};
+pub use wishes::{Refusal, Wish};

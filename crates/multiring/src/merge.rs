@@ -6,6 +6,7 @@
 
 mod lane;
 mod load;
+mod standby;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -54,6 +55,8 @@ pub struct Need {
 #[derive(Clone, Debug)]
 pub struct Merge<T> {
     lanes: BTreeMap<Rank, Lane<T>>,
+    /// Rings that are not delivered, and kept from a hold on.
+    standby: BTreeMap<Rank, Lane<T>>,
     /// The ring whose message was delivered last, and the place up to which it may go on: no other ring has anything
     /// before that.
     run: Option<(Rank, Place)>,
@@ -67,6 +70,7 @@ impl<T> Merge<T> {
         let lane = |of: Constants| (of.rank, Lane::new(of, 1));
         Self {
             lanes: rings.into_iter().map(lane).collect(),
+            standby: BTreeMap::new(),
             run: None,
             until: None,
         }
@@ -81,6 +85,7 @@ impl<T> Merge<T> {
         let lane = |of: Constants| (of.rank, Lane::new(anew(of, point), point.next_of(&of)));
         Self {
             lanes: rings.into_iter().map(lane).collect(),
+            standby: BTreeMap::new(),
             run: None,
             until: None,
         }
@@ -113,8 +118,10 @@ impl<T> Merge<T> {
 
     /// Delivers nothing of a ring from a round on.
     pub fn unsubscribe(&mut self, rank: Rank, until: Round) {
-        if let Some(lane) = self.lanes.get_mut(&rank) {
-            lane.end(until);
+        if let Some(lane) = self.lanes.get_mut(&rank)
+            && let Some(rest) = lane.end(until)
+        {
+            self.standby.insert(rank, rest);
         }
         self.run = None;
     }
@@ -144,7 +151,19 @@ impl<T> Merge<T> {
         (instance, index): (Instance, u32),
         (message, bytes): (T, usize),
     ) -> Result<(), PushError> {
-        let lane = self.lane(rank)?;
+        if let Some(standby) = self.standby.get_mut(&rank) {
+            match self.lanes.get_mut(&rank) {
+                Some(lane) if !lane.has_ended_before(instance) => {}
+                active => {
+                    // A ring of which much is kept is told no more, and the rest of what is delivered may not wait for
+                    // that.
+                    active.into_iter().for_each(|lane| lane.pass(instance, 0));
+                    return standby.push((instance, index), (message, bytes));
+                }
+            }
+        }
+        let lane = self.lanes.get_mut(&rank);
+        let lane = lane.ok_or(PushError::NotSubscribed(rank))?;
         lane.push((instance, index), (message, bytes))
     }
 
@@ -154,13 +173,12 @@ impl<T> Merge<T> {
     /// # Errors
     /// [`PushError::NotSubscribed`].
     pub fn passed(&mut self, rank: Rank, next: Instance, records: u32) -> Result<(), PushError> {
-        self.lane(rank)?.pass(next, records);
-        Ok(())
-    }
-
-    fn lane(&mut self, rank: Rank) -> Result<&mut Lane<T>, PushError> {
         let lane = self.lanes.get_mut(&rank);
-        lane.ok_or(PushError::NotSubscribed(rank))
+        let is_delivered = lane.map(|lane| lane.pass(next, records)).is_some();
+        let lane = self.standby.get_mut(&rank);
+        let is_kept = lane.map(|lane| lane.pass(next, records)).is_some();
+        let is_taken = is_delivered || is_kept;
+        is_taken.then_some(()).ok_or(PushError::NotSubscribed(rank))
     }
 
     /// The next message; `None` if it is not known yet.
@@ -209,9 +227,10 @@ impl<T> Merge<T> {
         (!is_inside).then(|| Point::before(&lane.of, place.instance))
     }
 
-    /// The bytes of a ring's messages that wait.
+    /// The bytes of a ring's messages that wait, or are kept from a hold on.
     pub fn waiting_bytes(&self, rank: Rank) -> usize {
-        self.lanes.get(&rank).map_or(0, Lane::bytes)
+        let lanes = [self.lanes.get(&rank), self.standby.get(&rank)];
+        lanes.into_iter().flatten().map(Lane::bytes).sum()
     }
 
     /// Something waits until this round is reached: a change of the subscriptions, or a read. `None`: nothing does.
@@ -224,7 +243,8 @@ impl<T> Merge<T> {
     ///
     /// A ring is needed for a message that waits; up to the round to which another ring is known of which much waits
     /// (by records and bytes, never by time: two rings that follow each other would drive each other for ever); and
-    /// before the round of [`Self::wait_until`].
+    /// before the round of [`Self::wait_until`]. A ring that the learner has subscribed to is needed up to where it
+    /// begins, too: what is ordered before that, as the learner has the ring, comes to nothing.
     pub fn needs(&self) -> Vec<Need> {
         let head = self.least_head().map(|(_, head)| head);
         let of_much = self.known_where_much_waits();
@@ -236,7 +256,10 @@ impl<T> Merge<T> {
                 true => (None, None),
                 false => (of_others, of_wait),
             };
-            let round = of_head.into_iter().chain(of_others).chain(of_wait).max()?;
+            let of_delivery = of_head.into_iter().chain(of_others);
+            let of_delivery = of_delivery.filter(|round| *round >= lane.begins());
+            let of_begin = lane.begins().checked_sub(1);
+            let round = of_delivery.chain(of_wait).chain(of_begin).max()?;
             let round = lane
                 .until
                 .map_or(round, |until| round.min(until.saturating_sub(1)));

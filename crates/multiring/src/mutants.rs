@@ -27,6 +27,20 @@ pub enum Mutant {
     A30,
     /// Needs are not looked at again after a delivery.
     A31,
+    /// What was kept since a hold is not delivered by the subscription.
+    A32,
+    /// A subscription begins though what it needs was not kept.
+    A33,
+    /// What is missed of a ring on standby is not noticed.
+    A34,
+    /// A point does not say which holds serve nobody any more.
+    A35,
+    /// What has come behind the end of a ring is not kept for the hold that is there.
+    A36,
+    /// What stands behind a change of subscriptions is delivered before the change is told.
+    A37,
+    /// A round in which subscriptions change is not waited for.
+    A38,
 }
 
 #[cfg(feature = "mutants")]

@@ -3,14 +3,20 @@
 //! All of it follows from ordered commands: replicas of a partition that are at one point agree on it. A change is
 //! ordered in a ring that the partition has, and takes effect at the beginning of a later round. Changes form one
 //! sequence: a change that is ordered while another one is pending is void, and its proposer is told.
+//!
+//! Before a partition subscribes to a ring a *hold* is ordered in that ring: each replica keeps what it hears of the ring
+//! from there on, so that whichever is ahead has what it needs when the subscription begins. A hold serves once: holds
+//! that were ordered in rounds in which the partition had the ring serve nobody, as no replica keeps anything for them.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 
 use crate::mutants::{self, Mutant};
 use crate::order::{Constants, Instance, Place, Rank, Round};
 
-/// A hold: a ring keeps for a partition everything behind this instance, until the partition subscribes or lets go. Its
-/// name is the instance in which it was ordered: a later hold of the same partition on the same ring is another one.
+/// A hold: the replicas of a partition keep what they hear of a ring from this instance on, until the partition
+/// subscribes or lets go. Its name is the instance in which it was ordered: a later hold of the same partition on the
+/// same ring is another one. (What the *ring* keeps for the partition is the matter of its account there,
+/// [`crate::accounts`].)
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Hold {
     /// The ring that keeps it.
@@ -34,7 +40,7 @@ pub enum What {
     /// The partition subscribes to a ring; it was held for that.
     Subscribe(Constants, Hold),
     /// The partition leaves a ring.
-    Leave(Rank),
+    Leave(Constants),
 }
 
 /// The reason why a change does not take effect.
@@ -55,10 +61,10 @@ pub enum Void {
 /// The subscriptions of one partition, as of a point: a part of each checkpoint.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Subscriptions {
-    rings: BTreeMap<Rank, Option<Hold>>,
+    rings: BTreeSet<Rank>,
     pending: Option<Change>,
-    /// By ring: holds up to this one serve nobody any more. They were let go, or the partition has left the ring that
-    /// it came to by them.
+    /// By ring: holds up to this one serve nobody any more. They were let go, or were ordered before the partition left
+    /// the ring.
     spent: BTreeMap<Rank, Instance>,
 }
 
@@ -66,15 +72,38 @@ impl Subscriptions {
     /// The subscriptions of a partition that begins with these rings.
     pub fn new(rings: impl IntoIterator<Item = Rank>) -> Self {
         Self {
-            rings: rings.into_iter().map(|rank| (rank, None)).collect(),
+            rings: rings.into_iter().collect(),
             pending: None,
             spent: BTreeMap::new(),
         }
     }
 
-    /// The rings it has now, and the hold with which it came to each.
-    pub fn rings(&self) -> impl Iterator<Item = (Rank, Option<Hold>)> {
-        self.rings.iter().map(|(rank, hold)| (*rank, *hold))
+    /// The same, and holds that serve nobody any more ([`Self::spent`]): the subscriptions at a point at which no change
+    /// was pending.
+    pub fn with_spent(self, spent: impl IntoIterator<Item = (Rank, Instance)>) -> Self {
+        let spent = spent.into_iter().collect();
+        Self { spent, ..self }
+    }
+
+    /// The rings it has now.
+    pub fn rings(&self) -> impl Iterator<Item = Rank> {
+        self.rings.iter().copied()
+    }
+
+    /// Whether it has a ring now.
+    pub fn has(&self, rank: Rank) -> bool {
+        self.rings.contains(&rank)
+    }
+
+    /// By ring: the last hold that serves nobody any more.
+    pub fn spent(&self) -> impl Iterator<Item = (Rank, Instance)> {
+        let spent = self.spent.iter().filter(|_| !mutants::on(Mutant::A35));
+        spent.map(|(rank, instance)| (*rank, *instance))
+    }
+
+    /// Whether a hold may serve a subscription that is ordered later.
+    pub fn may_serve(&self, hold: Hold) -> bool {
+        !self.is_spent(hold)
     }
 
     /// The change that has been ordered and is not in effect.
@@ -87,12 +116,16 @@ impl Subscriptions {
     pub fn reach(&mut self, round: Round) -> Option<Change> {
         let change = self.pending.take_if(|change| change.effective <= round)?;
         match change.what {
-            What::Subscribe(of, hold) => {
-                self.rings.insert(of.rank, Some(hold));
+            What::Subscribe(of, _) => {
+                self.rings.insert(of.rank);
             }
-            What::Leave(rank) => {
-                let hold = self.rings.remove(&rank).flatten();
-                hold.into_iter().for_each(|hold| self.spend(hold));
+            What::Leave(of) => {
+                self.rings.remove(&of.rank);
+                // Until now the replicas have kept nothing of the ring beside what they delivered.
+                self.spend(Hold {
+                    rank: of.rank,
+                    instance: of.first_of(change.effective) - 1,
+                });
             }
         }
         Some(change)
@@ -110,7 +143,7 @@ impl Subscriptions {
         (hold, held): (Hold, Round),
     ) -> Result<Change, Void> {
         self.is_free(at)?;
-        if self.rings.contains_key(&of.rank) {
+        if self.has(of.rank) {
             return Err(Void::HasIt);
         }
         if self.is_spent(hold) || hold.rank != of.rank {
@@ -129,24 +162,23 @@ impl Subscriptions {
     ///
     /// # Errors
     /// [`Void`].
-    pub fn leave(&mut self, at: Place, rank: Rank) -> Result<Change, Void> {
+    pub fn leave(&mut self, at: Place, of: Constants) -> Result<Change, Void> {
         self.is_free(at)?;
-        if !self.rings.contains_key(&rank) {
+        if !self.has(of.rank) {
             return Err(Void::HasNot);
         }
         if self.rings.len() == 1 {
             return Err(Void::LastRing);
         }
-        Ok(self.wait_for(What::Leave(rank), at.round + 1))
+        Ok(self.wait_for(What::Leave(of), at.round + 1))
     }
 
     /// A hold is let go, as was ordered at `at`: a subscription that names it is void from here on. Returns whether the
-    /// hold may be released now: not if the partition has subscribed by it, or is about to.
+    /// hold may be released now: not if the partition has the ring, or is about to subscribe by it.
     pub fn cancel(&mut self, at: Place, hold: Hold) -> bool {
         self.reach(at.round);
         let is_pending = matches!(&self.pending, Some(Change { what: What::Subscribe(_, of), .. }) if *of == hold);
-        let is_used = self.rings.values().any(|of| *of == Some(hold));
-        if is_pending || is_used {
+        if is_pending || self.has(hold.rank) {
             return false;
         }
         self.spend(hold);
@@ -218,20 +250,28 @@ mod tests {
         let mut of = two();
         let change = of.subscribe(at(5), Constants::new(Rank(3)), (hold(3, 21), 20));
         let change = change.expect("it is free");
-        assert_eq!(of.leave(at(20), Rank(1)), Err(Void::Pending(change)));
+        assert_eq!(
+            of.leave(at(20), Constants::new(Rank(1))),
+            Err(Void::Pending(change))
+        );
         assert_eq!(of.rings().count(), 2);
-        let left = of.leave(at(21), Rank(1)).expect("the first is in effect");
+        let left = of
+            .leave(at(21), Constants::new(Rank(1)))
+            .expect("the first is in effect");
         assert_eq!((left.effective, of.rings().count()), (22, 3));
         assert_eq!(of.reach(22), Some(left));
-        let ranks: alloc::vec::Vec<_> = of.rings().map(|(rank, _)| rank.0).collect();
+        let ranks: alloc::vec::Vec<_> = of.rings().map(|rank| rank.0).collect();
         assert_eq!(ranks, [2, 3]);
     }
 
     #[test]
     fn nobody_leaves_the_last_ring() {
         let mut of = Subscriptions::new([Rank(1)]);
-        assert_eq!(of.leave(at(1), Rank(1)), Err(Void::LastRing));
-        assert_eq!(of.leave(at(1), Rank(4)), Err(Void::HasNot));
+        assert_eq!(
+            of.leave(at(1), Constants::new(Rank(1))),
+            Err(Void::LastRing)
+        );
+        assert_eq!(of.leave(at(1), Constants::new(Rank(4))), Err(Void::HasNot));
         assert_eq!(
             of.subscribe(at(1), Constants::new(Rank(1)), (hold(1, 1), 0)),
             Err(Void::HasIt)
@@ -244,9 +284,21 @@ mod tests {
         let mut of = two();
         let (ring, hold) = (Constants::new(Rank(3)), hold(3, 4));
         of.subscribe(at(1), ring, (hold, 3)).expect("it is held");
-        of.leave(at(9), Rank(3)).expect("it has it");
+        of.leave(at(9), ring).expect("it has it");
         assert_eq!(of.reach(10).map(|change| change.effective), Some(10));
         assert_eq!(of.subscribe(at(11), ring, (hold, 3)), Err(Void::NotHeld));
+    }
+
+    /// Replicas that have not left yet keep nothing for it, but deliver what they hear.
+    #[test]
+    fn a_hold_that_was_ordered_before_its_ring_was_left_serves_nobody() {
+        let mut of = two();
+        let second = Constants::new(Rank(2));
+        of.leave(at(9), second).expect("it has it");
+        let void = of.subscribe(at(11), second, (hold(2, 10), 9));
+        assert_eq!(void, Err(Void::NotHeld));
+        let change = of.subscribe(at(11), second, (hold(2, 11), 10));
+        assert_eq!(change.map(|change| change.effective), Ok(12));
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub mod links;
 mod memory;
 mod message;
 pub mod mutants;
+mod names;
 mod network;
 mod origin;
 mod paths;
@@ -31,6 +32,7 @@ mod slab;
 mod slices;
 pub mod socket;
 pub mod sockets;
+mod stamps;
 mod stats;
 mod sys;
 
@@ -39,6 +41,7 @@ pub use fault::FaultConfig;
 pub use keys::{KeyError, KeyRing};
 pub use links::{Hearing, Landing, RpcConnection, Saying};
 pub use memory::{give_memory_back_at_rest, keep_large_buffers};
+pub use names::look_up;
 pub use network::{Network, NodeAddress, Transport, Tuning};
 pub use origin::is_meant_for;
 pub use paths::whole_path;
@@ -46,7 +49,8 @@ pub use peer::{peer_groups, peer_process};
 pub use probe::probe_multicast;
 pub use seal::{Keys, KeysInUse};
 pub use slices::{ask_for_short_slices, ask_not_to_interrupt};
-pub use sockets::{PathMtu, SocketError, Sockets};
+pub use sockets::{MOST_NOTICE_BYTES, NOTICE, NOTICE_HEADER_BYTES, PathMtu, SocketError, Sockets};
+pub use stamps::FileStamps;
 pub use stats::NetStats;
 pub use sys::{
     WakeFd, effective_user, interface_index, is_realtime, monotonic, new_process, poll, random_u64,

@@ -9,14 +9,15 @@ use std::path::PathBuf;
 
 /// The address of a node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "NodeText", into = "NodeText")]
 pub struct NodeAddress {
     /// Its number, not 0.
     pub id: u16,
     /// The name of its daemon for clients: up to 19 characters from `$` to `~`. Its number if it has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its address; with multicast also the interface.
+    /// The name of its host, which is looked up; `None` where the configuration has the address itself.
+    pub host: Option<String>,
+    /// Its address; with multicast also the interface. Unspecified while the name of its host has not been looked up.
     pub address: IpAddr,
     /// UDP port that it sends data from, and receives data at when there is no multicast.
     pub data_port: u16,
@@ -24,12 +25,72 @@ pub struct NodeAddress {
     pub token_port: u16,
 }
 
+/// A node as a configuration has it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NodeText {
+    id: u16,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    /// An address, or the name of a host.
+    address: String,
+    data_port: u16,
+    token_port: u16,
+}
+
+impl From<NodeText> for NodeAddress {
+    fn from(text: NodeText) -> Self {
+        let ports = (text.data_port, text.token_port);
+        let node = Self::at(text.id, &text.address, ports);
+        Self {
+            name: text.name,
+            ..node
+        }
+    }
+}
+
+impl From<NodeAddress> for NodeText {
+    fn from(node: NodeAddress) -> Self {
+        Self {
+            id: node.id,
+            address: node.host_text(),
+            name: node.name,
+            data_port: node.data_port,
+            token_port: node.token_port,
+        }
+    }
+}
+
 impl NodeAddress {
+    /// A node without a name, at an address or on the host of this name, with its ports for data and for tokens.
+    pub fn at(id: u16, place: &str, (data_port, token_port): (u16, u16)) -> Self {
+        let (address, host) = match place.parse() {
+            Ok(address) => (address, None),
+            Err(_) => (IpAddr::V4(Ipv4Addr::UNSPECIFIED), Some(place.to_owned())),
+        };
+        Self {
+            id,
+            name: None,
+            host,
+            address,
+            data_port,
+            token_port,
+        }
+    }
+
+    /// Its address, or the name of its host, as a configuration has it.
+    pub fn host_text(&self) -> String {
+        self.host
+            .clone()
+            .unwrap_or_else(|| self.address.to_string())
+    }
+
     /// `nodes` nodes on this host, at the UDP ports behind `base_port`: two for each node.
     pub fn loopback(nodes: u16, base_port: u16) -> Vec<Self> {
         let node = |id: u16| Self {
             id,
             name: None,
+            host: None,
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
             data_port: base_port.saturating_add(2 * id - 1),
             token_port: base_port.saturating_add(2 * id),
@@ -40,6 +101,35 @@ impl NodeAddress {
     /// The one of these nodes that has this id.
     pub fn find(nodes: &[Self], id: NodeId) -> Option<&Self> {
         nodes.iter().find(|node| node.id == id.get())
+    }
+
+    /// Whether its address is known: that of a name is not until it has been looked up.
+    pub const fn is_known(&self) -> bool {
+        self.host.is_none() || !self.address.is_unspecified()
+    }
+
+    /// Whether the name of its host can be one (RFC 1123). What looks like a number is an address with a mistake.
+    pub fn has_sound_host(&self) -> bool {
+        let Some(host) = &self.host else { return true };
+        let labels = || host.trim_end_matches('.').split('.');
+        let is_label = |label: &str| {
+            let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            let is_edge = |c: char| c != '-';
+            (1..=63).contains(&label.len())
+                && label.chars().all(is_letter)
+                && label.starts_with(is_edge)
+                && label.ends_with(is_edge)
+        };
+        let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
+        host.len() <= 253 && labels().all(is_label) && !labels().next_back().is_some_and(is_number)
+    }
+
+    /// Where the configuration has one of its ports, in words: two sockets must not have the same.
+    pub fn place(&self, port: u16) -> String {
+        match &self.host {
+            Some(host) => format!("{host}:{port}"),
+            None => SocketAddr::new(self.address, port).to_string(),
+        }
     }
 
     /// Address and port of the data socket.

@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::keys::KeyError;
+use crate::paths::handed_over;
 use crate::sys;
 
 /// No such file is larger, in bytes.
@@ -39,7 +40,7 @@ pub fn read_private(path: &Path, owners: Owners) -> Result<Vec<u8>, KeyError> {
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(flags)
-        .open(path)?;
+        .open(handed_over(path))?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(KeyError::NotAFile);

@@ -6,10 +6,13 @@
 
 mod check;
 mod error;
-mod forget;
+mod listed;
 mod multicast;
+mod notices;
 mod path;
 mod peers;
+mod ports;
+mod protection;
 mod quotes;
 mod refusals;
 mod refused;
@@ -17,6 +20,7 @@ mod tend;
 mod wait;
 
 pub use error::SocketError;
+pub use notices::{MOST_NOTICE_BYTES, NOTICE, NOTICE_HEADER_BYTES};
 pub use path::PathMtu;
 pub use wait::{PollSet, Ready, Wait};
 
@@ -28,18 +32,20 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use crate::keys::{KeyError, KeyRing};
 use crate::links::Context;
 use crate::network::{Network, Transport};
-use crate::seal::checksum::{self, Bursts};
-use crate::seal::{KeyedSeal, Keys};
+use crate::seal::Keys;
 use crate::socket::{Port, Progress, RawBurst};
 use crate::stats::NetStats;
+use crate::sys;
+use notices::Notices;
 use peers::Peers;
+use ports::Ports;
+use protection::Seal;
 pub(crate) use quotes::COMPARED;
-use quotes::Quotes;
 use refusals::Refusals;
-use refused::REFUSALS_AT_ONCE;
+use refused::{REFUSALS_AT_ONCE, Refused};
+use tend::Upkeep;
 
 /// Datagrams that arrived together, checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -69,47 +75,23 @@ impl Outgoing {
     }
 }
 
-/// The protection of datagrams.
-enum Seal {
-    Plain(Bursts),
-    Keyed(Box<KeyedSeal>),
-}
-
-impl Seal {
-    fn new(network: &Network, me: NodeId) -> Result<Self, SocketError> {
-        let Some(path) = &network.key_file else {
-            return Ok(Self::Plain(Bursts::new()));
-        };
-        let wrong = |error| SocketError::Key(path.clone(), error);
-        let keys = KeyRing::load(path).map_err(wrong)?;
-        let keyed = KeyedSeal::new(network, me, &keys);
-        let keyed = keyed.map_err(|error| wrong(KeyError::Io(error)))?;
-        Ok(Self::Keyed(Box::new(keyed)))
-    }
-}
+/// Bursts that are dropped in one go: more than a receive buffer holds.
+const FORGOTTEN_AT_ONCE: usize = 1 << 16;
 
 /// A node's sockets.
 pub struct Sockets {
-    data: Port,
-    token: Port,
-    /// Sends data, where the data socket is bound to a multicast group.
-    sender: Option<Port>,
+    ports: Ports,
     group: Option<SockAddr>,
-    /// The way in which that was joined.
-    joined: Option<multicast::Joined>,
     peers: Peers,
+    notices: Notices,
     own_data: SocketAddr,
-    /// Own multicasts come back, and the data socket's filter drops them.
-    filtered: bool,
     seal: Seal,
     stats: NetStats,
-    refused: VecDeque<NodeId>,
+    refused: Refused,
     refusals: Refusals,
-    quotes: Quotes,
     /// The time that the burst read last had waited for that, in nanoseconds.
     waited: u64,
-    /// The time of the next look whether the sockets need something.
-    tend_at: Time,
+    upkeep: Upkeep,
 }
 
 impl Sockets {
@@ -119,6 +101,9 @@ impl Sockets {
     /// [`SocketError`]: an address in use is the usual one.
     pub fn open(network: &Network, me: NodeId) -> Result<Self, SocketError> {
         let own = network.node(me).ok_or(SocketError::UnknownNode(me))?;
+        if let Some(host) = own.host.as_ref().filter(|_| !own.is_known()) {
+            return Err(SocketError::NoAddress(host.clone()));
+        }
         let seal = Seal::new(network, me)?;
         let tuning = network.tuning;
         let bind = |address, shared| {
@@ -151,23 +136,30 @@ impl Sockets {
                 )
             }
         };
+        let filtered = joined.as_ref().is_some_and(multicast::Joined::is_filtered);
         Ok(Self {
-            data,
-            token,
-            sender,
+            ports: Ports::new(data, token, sender, filtered),
             group,
-            filtered: joined.as_ref().is_some_and(multicast::Joined::is_filtered),
-            joined,
             peers: Peers::new(network, me),
+            notices: Notices::default(),
             own_data: own.data(),
             seal,
             stats: NetStats::default(),
-            refused: VecDeque::new(),
+            refused: Refused::new(),
             refusals: Refusals::default(),
-            quotes: Quotes::new(),
             waited: 0,
-            tend_at: Time(0),
+            upkeep: Upkeep::new(joined),
         })
+    }
+
+    /// Joins the multicast group again where the interface was made anew, follows a clock that was set forward, and the
+    /// addresses of names. May be called at any time, and does nothing most of the time.
+    #[inline]
+    pub fn tend(&mut self, now: Time) {
+        if self.upkeep.is_due(now) {
+            self.upkeep.look(now, &self.ports, &mut self.seal);
+            self.peers.follow_names();
+        }
     }
 
     /// The counters so far.
@@ -186,15 +178,12 @@ impl Sockets {
     /// # Errors
     /// The kernel's own.
     pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
-        self.data.receive_buffer_bytes()
+        self.ports.receive_buffer_bytes()
     }
 
     /// The handle for giving this node other keys; `None` if it has none.
     pub fn keys(&self) -> Option<Keys> {
-        match &self.seal {
-            Seal::Plain(_) => None,
-            Seal::Keyed(seal) => Some(seal.keys()),
-        }
+        self.seal.keys()
     }
 
     /// The context that the steps of links need.
@@ -212,10 +201,7 @@ impl Sockets {
 
     /// Seals a burst for sending.
     pub fn seal(&mut self, class: Class, to: Target, mut burst: Burst) -> Outgoing {
-        match &mut self.seal {
-            Seal::Plain(_) => burst.datagrams_mut().for_each(checksum::seal),
-            Seal::Keyed(seal) => seal.seal(class, to, burst.datagrams_mut()),
-        }
+        self.seal.seal(class, to, &mut burst);
         Outgoing {
             class,
             to,
@@ -236,21 +222,18 @@ impl Sockets {
         }
         if out.class == Class::Data && self.group.is_some() {
             let progress = self.send_to(out, None);
-            if self.filtered
-                && let Some(sender) = &mut self.sender
-            {
-                self.data.expect_own(sender.take_units());
-            }
+            self.ports.expect_own();
             return progress;
         }
         if let Target::Node(node) = out.to {
             self.peers.use_of(node);
         }
         while let Some(peer) = self.peers.get(out.peer) {
-            let wanted = match out.to {
-                Target::Others => true,
-                Target::Node(node) => peer.node == node,
-            };
+            let wanted = peer.is_somewhere
+                && match out.to {
+                    Target::Others => true,
+                    Target::Node(node) => peer.node == node,
+                };
             if wanted {
                 let progress = self.send_to(out, Some(out.peer))?;
                 if progress != Progress::Done {
@@ -263,14 +246,81 @@ impl Sockets {
         Ok(Progress::Done)
     }
 
-    /// Remembers a control datagram that leaves: a refusal of it quotes it.
-    fn remember(&mut self, out: &Outgoing, peer: Option<usize>) {
+    /// Sends what is left of a burst to one peer, or to the group.
+    fn send_to(&mut self, out: &mut Outgoing, peer: Option<usize>) -> io::Result<Progress> {
         let peer = peer.and_then(|place| self.peers.get(place));
-        let to = peer.and_then(|peer| peer.token.as_socket());
-        let first = out.burst.datagrams().next();
-        if let (Class::Token, Some(to), Some(first)) = (out.class, to, first) {
-            self.quotes.remember(to, first);
+        if out.class == Class::Token
+            && let Some(token) = peer.and_then(|peer| peer.token.as_socket())
+            && let Some(first) = out.burst.datagrams().next()
+        {
+            self.refused.remember(token, first);
         }
+        let to = match (peer, &self.group) {
+            (Some(peer), _) if out.class == Class::Token => &peer.token,
+            (Some(peer), _) => &peer.data,
+            (None, Some(group)) => group,
+            (None, None) => return Ok(Progress::Done),
+        };
+        let mut of_others = 0;
+        while of_others < REFUSALS_AT_ONCE {
+            let port = self.ports.sender(out.class);
+            let sent = port.send(to, &out.burst, &mut out.at, &mut self.stats);
+            if let Some(code) = port.take_refusal() {
+                self.refusals.note_now(code, to);
+            }
+            let error = match sent {
+                Ok(progress) => return Ok(progress),
+                Err(error) => error,
+            };
+            // A refusal is reported by whatever is sent next and says nothing about that: it is tried again.
+            let (ports, peers) = (&self.ports, &self.peers);
+            if self.refused.read_errors(ports, peers, &mut self.stats) {
+                of_others += 1;
+                continue;
+            }
+            // This host's kernel refuses this burst itself.
+            let port = self.ports.sender(out.class);
+            let given_up = port.on_send_error(&error, &out.burst, &mut out.at, &mut self.stats);
+            if let Some(code) = port.take_refusal() {
+                self.refusals.note_now(code, to);
+            }
+            if let Some(progress) = given_up {
+                return Ok(progress);
+            }
+        }
+        self.stats.send_errors += 1;
+        Ok(Progress::Done)
+    }
+
+    /// Reads the errors about datagrams that were sent before.
+    fn read_errors(&mut self) {
+        let (ports, peers) = (&self.ports, &self.peers);
+        self.refused.read_errors(ports, peers, &mut self.stats);
+    }
+
+    /// Waits, spends no time where something is ready already, and says what is.
+    ///
+    /// # Errors
+    /// The kernel's own.
+    pub fn wait(&mut self, wait: Wait) -> io::Result<Ready> {
+        let mut fds = self.poll_set(&wait);
+        if sys::poll(&mut fds, wait.nanos)? == 0 {
+            return Ok(Ready::default());
+        }
+        Ok(self.heard(&fds))
+    }
+
+    /// The descriptors to ask the kernel about.
+    pub fn poll_set(&self, wait: &Wait) -> PollSet {
+        self.ports.poll_set(wait)
+    }
+
+    /// Takes over the answer of the kernel.
+    pub fn heard(&mut self, fds: &[libc::pollfd]) -> Ready {
+        if ports::has_errors(fds) {
+            self.read_errors();
+        }
+        ports::ready(fds)
     }
 
     /// Reads one burst of a class and appends what of it is sound to `arrivals`; `false` when
@@ -283,46 +333,48 @@ impl Sockets {
             return Ok(false);
         };
         self.waited = raw.waited;
+        let before = arrivals.len();
         self.open_burst(class, raw, arrivals);
+        if class == Class::Token {
+            self.stats.notices_dropped += self.notices.take_out(arrivals, before);
+        }
         Ok(true)
     }
 
     /// Reads one burst of a class, as it came; `None` when nothing waited.
     fn read(&mut self, class: Class) -> io::Result<Option<RawBurst>> {
         for _ in 0..REFUSALS_AT_ONCE {
-            let Self {
-                data, token, stats, ..
-            } = self;
-            let port = match class {
-                Class::Data => data,
-                Class::Token => token,
-            };
-            match port.receive(stats) {
+            let port = self.ports.receiver(class);
+            match port.receive(&mut self.stats) {
                 Ok(raw) => return Ok(raw),
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EBADF | libc::EFAULT | libc::EINVAL | libc::ENOTSOCK) => {
                         return Err(error);
                     }
                     // Everything else is about some datagram that was sent before.
-                    _ => {
-                        self.read_errors();
-                    }
+                    _ => self.read_errors(),
                 },
             }
         }
         Ok(None)
     }
 
+    /// Reads all bursts that wait, and drops them; says how many they were. Later ones are left. For a process that
+    /// stood still: they are of a time that is over.
+    pub fn forget(&mut self) -> u64 {
+        let mut forgotten = 0;
+        for class in [Class::Data, Class::Token] {
+            for _ in 0..FORGOTTEN_AT_ONCE {
+                let Ok(Some(_)) = self.read(class) else { break };
+                forgotten += 1;
+            }
+        }
+        forgotten
+    }
+
     /// The time that the burst read last, if it was a token, had waited for that, in nanoseconds.
     pub const fn waited(&self) -> u64 {
         self.waited
-    }
-
-    const fn port(&mut self, class: Class) -> &mut Port {
-        match class {
-            Class::Data => &mut self.data,
-            Class::Token => &mut self.token,
-        }
     }
 
     /// The refusals of this host's kernel to send lately, a sentence for each kind.
@@ -332,7 +384,7 @@ impl Sockets {
 
     /// A peer at whose address no process listens, once for each sign of it.
     pub fn next_refused(&mut self) -> Option<NodeId> {
-        self.refused.pop_front()
+        self.refused.next()
     }
 }
 

@@ -10,7 +10,7 @@ macro_rules! net_stats {
 
         impl NetStats {
             /// All counters by name, for status pages.
-            pub const fn named(&self) -> [(&'static str, u64); 45] {
+            pub const fn named(&self) -> [(&'static str, u64); 47] {
                 [$((concat!("net_", stringify!($name)), self.$name),)*]
             }
 
@@ -80,6 +80,8 @@ net_stats! {
     /// Signs that nobody listens at a peer's address, of which nobody knows whether they are true: they quote nothing that was sent
     /// to the peer's token port lately.
     unreachable_unproved,
+    /// Notices of lists of nodes dropped because too many waited.
+    notices_dropped,
     /// Datagrams that the fault layer lost, delayed, doubled or reordered.
     faults,
     /// Requests to make something durable that the disk did not take: ring ids, what is known of primaries, votes.
@@ -103,9 +105,10 @@ net_stats! {
     link_forged,
     /// Connections for links refused because this node does not have their key, or only one of the two has any.
     link_unknown_key,
-    /// Connections for links refused: of another cluster or version, for another node, or of one that does not
-    /// connect to this one.
+    /// Connections for links refused: of another cluster, for another node, or of one that does not connect to this one.
     link_refused,
+    /// Connections for links refused because they are of another version: the other end is an older or a newer program.
+    link_other_version,
     /// Connections for links that did not show in time who they are.
     link_silent,
     /// Connections for links that were the oldest of too many unknown ones.

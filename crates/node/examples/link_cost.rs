@@ -39,7 +39,6 @@ impl Stream {
                 session,
                 channel: Channel(0),
                 bytes: message.clone().into(),
-                after: None,
             });
         }
     }

@@ -3,15 +3,19 @@
 mod address;
 mod datagrams;
 mod differences;
-mod engine;
+pub(crate) mod engine;
 mod error;
 mod host;
+mod hosts;
 mod names;
 mod paths;
 mod paxos;
 mod primary;
+mod ring;
+mod timing;
 mod transport;
 
+pub(crate) use address::with_nodes;
 pub use datagrams::DatagramSize;
 pub use differences::{DIFFERENCES, Difference, DifferencesTable, Outcome};
 pub use error::ConfigError;
@@ -21,28 +25,17 @@ pub(crate) use paths::text_of;
 pub use paxos::{CoordinationName, PaxosConfig, VoteStorage};
 pub use primary::{PrimaryName, ResetPrimary};
 pub use rota_core::EngineName;
+pub use timing::TimingName;
 
 use rota_core::contract::NodeId;
-use rota_core::timing::{Timers, Timing};
-use rota_net::seal::SEALED_BYTES;
-use rota_net::{FaultConfig, KeyError, KeyRing, NodeAddress, Transport, Tuning};
-use rota_ring::{PriorityMethod, Protocol, RingConfig};
+use rota_core::groups::Directory;
+use rota_core::timing::Timers;
+use rota_net::{FaultConfig, KeyError, KeyRing, Network, NodeAddress, Transport, Tuning};
+use rota_ring::RingConfig;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::num::{NonZeroU8, NonZeroU32};
 use std::path::{Path, PathBuf};
-
-/// The family of time-outs that fits the network and its hosts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TimingName {
-    /// Dedicated cores on one switch.
-    LanFast,
-    /// Data centers.
-    #[default]
-    Default,
-    /// Crowded or virtual hosts, wide areas.
-    Relaxed,
-}
 
 /// All settings of a node. Settings that are `None` have a default in the engine, which `ring_config` shows.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -63,6 +56,9 @@ pub struct NodeConfig {
     /// The family of time-outs.
     #[serde(default)]
     pub timing: TimingName,
+    /// All time-outs are this many times longer: for measurements in slow motion (`rota bench --slow`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_scale: Option<std::num::NonZeroU32>,
     /// The transport of data.
     pub transport: Transport,
     /// The network interface for multicast; else the one that has the node's address.
@@ -168,9 +164,6 @@ const fn default_offload() -> bool {
     true
 }
 
-/// The bytes by which an IPv6 header is longer than one of IPv4.
-const IPV6_EXTRA_BYTES: usize = 20;
-
 impl NodeConfig {
     /// `nodes` nodes on this host, with multicast over the loopback interface. Uses the UDP ports from
     /// `base_port` on: one for the group, then two for each node.
@@ -181,6 +174,7 @@ impl NodeConfig {
             key_file: None,
             insecure: true,
             timing: TimingName::default(),
+            time_scale: None,
             transport: Transport::loopback(base_port),
             interface: None,
             multicast_ttl: None,
@@ -249,6 +243,11 @@ impl NodeConfig {
         NodeAddress::find(&self.nodes, id)
     }
 
+    /// The address of a node; `None` if it is not listed, or its name has not been looked up.
+    pub fn address(&self, id: NodeId) -> Option<IpAddr> {
+        Some(self.node(id).filter(|node| node.is_known())?.address)
+    }
+
     /// All nodes, by ascending id.
     pub fn members(&self) -> Vec<NodeId> {
         let mut members: Vec<NodeId> = self
@@ -281,9 +280,9 @@ impl NodeConfig {
             (true, Some(_)) => return Err(ConfigError::InsecureWithKey),
             _ => {}
         }
-        self.check_nodes()?;
+        address::check(&self.nodes)?;
         self.directory()?;
-        self.check_transport()?;
+        transport::check(self)?;
         self.check_primary()?;
         self.check_paxos()?;
         if self.link_yields && self.engine != EngineName::FastCast {
@@ -299,28 +298,6 @@ impl NodeConfig {
             return Err(ConfigError::Faults);
         }
         self.ring_config().check().map_err(ConfigError::Ring)
-    }
-
-    fn check_nodes(&self) -> Result<(), ConfigError> {
-        let mut ids = BTreeSet::new();
-        let mut addresses = BTreeSet::new();
-        for node in &self.nodes {
-            if node.id == 0 {
-                return Err(ConfigError::NodeIdZero);
-            }
-            if !ids.insert(node.id) {
-                return Err(ConfigError::DuplicateNode(node.id));
-            }
-            if node.data_port == 0 || node.token_port == 0 {
-                return Err(ConfigError::PortZero(node.id));
-            }
-            for address in [node.data(), node.token()] {
-                if !addresses.insert(address) {
-                    return Err(ConfigError::DuplicateAddress(address));
-                }
-            }
-        }
-        self.check_addresses()
     }
 
     /// The keys to seal datagrams with; `None` if they are not sealed. Reads the key file.
@@ -343,48 +320,81 @@ impl NodeConfig {
     /// The configuration of the ring engine: the settings of this file over the engine's defaults. A node itself goes
     /// by [`NodeConfig::ring_config_at`], since datagrams have to fit its paths.
     pub fn ring_config(&self) -> RingConfig {
-        let members = self.members();
-        let timing = match self.timing {
-            TimingName::LanFast => Timing::LanFast,
-            TimingName::Default => Timing::Default,
-            TimingName::Relaxed => Timing::Relaxed,
-        };
-        let timers = Timers::derive(timing, members.len());
-        let mut ring = RingConfig::new(self.wire_cluster(), members);
-        if self.engine == EngineName::TotemRing {
-            ring = ring.original();
+        ring::config(self)
+    }
+
+    /// The same for node `me` on this host, with datagrams that fit the paths to the peers unless the configuration sets
+    /// their size. Warns about datagrams that will be fragmented.
+    ///
+    /// # Errors
+    /// [`ConfigError::PathMtu`] where a path is too narrow for the smallest datagram.
+    pub fn ring_config_at(&self, me: NodeId) -> Result<RingConfig, ConfigError> {
+        self.datagram_size(me).apply(self.ring_config())
+    }
+
+    /// The size of the datagrams of node `me`. Looks the paths up in this host's kernel, and sends nothing.
+    pub fn datagram_size(&self, me: NodeId) -> DatagramSize {
+        DatagramSize::of(self, me)
+    }
+
+    /// The time-outs of the family, longer where the configuration says so.
+    fn timers(&self) -> Timers {
+        let scale = self.time_scale.map_or(1, NonZeroU32::get);
+        self.timing.timers(self.members().len()).times(scale)
+    }
+
+    /// The configuration of sockets and links.
+    pub fn network(&self) -> Network {
+        Network {
+            cluster: self.wire_cluster(),
+            nodes: self.nodes.clone(),
+            transport: self.transport,
+            interface: self.interface.clone(),
+            multicast_ttl: self.multicast_ttl.unwrap_or(NonZeroU8::MIN),
+            open_membership: self.open_membership,
+            key_file: self.key_file.clone(),
+            tuning: Tuning {
+                receive_buffer_bytes: self.receive_buffer_bytes,
+                send_buffer_bytes: Some(self.send_buffer_bytes),
+                offload: self.offload,
+            },
+            timers: self.timers(),
         }
-        ring.closed = !self.open_membership;
-        ring.timers = timers;
-        ring.trace = self.trace.is_some();
-        let set = |field: &mut u32, value: Option<u32>| *field = value.unwrap_or(*field);
-        set(&mut ring.personal_window, self.personal_window);
-        if ring.protocol == Protocol::Accelerated {
-            // A smaller personal window alone must not make the default accelerated one wrong.
-            ring.accelerated_window = ring.accelerated_window.min(ring.personal_window);
-        }
-        set(&mut ring.accelerated_window, self.accelerated_window);
-        set(&mut ring.global_window, self.global_window);
-        set(&mut ring.outstanding_window, self.outstanding_window);
-        match self.priority_method {
-            Some(1) => ring.priority_method = PriorityMethod::First,
-            Some(_) => ring.priority_method = PriorityMethod::Second,
-            None => {}
-        }
-        let set = |field: &mut usize, value: Option<usize>| *field = value.unwrap_or(*field);
-        if self.nodes.iter().any(|node| node.address.is_ipv6()) {
-            ring.datagram_bytes -= IPV6_EXTRA_BYTES;
-        }
-        set(&mut ring.datagram_bytes, self.datagram_bytes);
-        if self.key_file.is_some() {
-            ring.seal_bytes = SEALED_BYTES;
-        }
-        set(&mut ring.message_bytes, self.message_bytes);
-        set(&mut ring.backlog_bytes, self.backlog_bytes);
-        self.make_room_for_primary(&mut ring);
-        if self.primary_in_force() != PrimaryName::None {
-            ring.electorate = self.counted_nodes();
-        }
-        ring
+    }
+
+    /// The names of the daemons, as clients know them.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: a name that is none, or that could be taken for another node's.
+    pub fn directory(&self) -> Result<Directory, ConfigError> {
+        names::directory(&self.nodes)
+    }
+
+    /// The trace file of this node.
+    pub fn trace_of(&self, node: NodeId) -> Option<PathBuf> {
+        self.trace.as_deref().map(|path| path_of(path, node))
+    }
+
+    /// Checks that this host has what node `me` needs: its address, the interface, a directory that can be written.
+    ///
+    /// # Errors
+    /// [`HostError`]: the first thing that is missing.
+    pub fn check_host(&self, me: NodeId) -> Result<(), HostError> {
+        host::check(&self.resolved(me), me)
+    }
+
+    /// Looks up the names of the nodes for node `me`, which has to have an address: it is waited for, up to half a minute. Other
+    /// nodes' names may have none yet, and are looked up while the node runs. Does nothing where there are no names.
+    ///
+    /// Returns the configuration with the addresses that were found.
+    #[must_use]
+    pub fn resolved(&self, me: NodeId) -> Self {
+        hosts::resolved(self, Some(me))
+    }
+
+    /// The same for a node that is not chosen yet: no name is waited for longer than a moment.
+    #[must_use]
+    pub fn resolved_as_seen(&self) -> Self {
+        hosts::resolved(self, None)
     }
 }

@@ -5,18 +5,20 @@
 //! once.
 
 mod acceptor;
+mod answers;
 mod app;
 mod arbiter;
 mod arrivals;
-mod arrived;
 mod disk_faults;
+mod doze;
 mod durable;
 #[cfg(test)]
 mod durable_tests;
 mod error;
-mod hand_out;
+mod fairness;
+mod hand_in;
 mod helper;
-mod links;
+mod io;
 mod log_beside;
 mod log_keeper;
 mod log_opening;
@@ -27,9 +29,8 @@ mod no_buffers_tests;
 mod outputs;
 #[cfg(test)]
 mod reopen_tests;
-mod rest;
+mod sending;
 mod store;
-mod stored;
 mod tokens;
 mod votes;
 #[cfg(test)]
@@ -43,59 +44,40 @@ pub use error::DriverError;
 pub(crate) use many::Many;
 pub use tokens::TokenTimes;
 
-use rota_core::contract::{Delivery, Engine, Input, NodeId, Process, StartState, Status, Time};
-use std::collections::VecDeque;
+use rota_core::contract::{
+    Checked, Delivery, Engine, Input, NodeId, Process, StartState, Status, Time,
+};
 use std::fmt;
+use std::sync::Arc;
 
 use crate::config::NodeConfig;
 use crate::trace::{TraceFile, Tracer};
+use answers::Answers;
 use arbiter::Arbiter;
 use arrivals::Arrivals;
+use doze::Doze;
 use durable::Durable;
-use rest::Doze;
+use fairness::Fairness;
+use io::{Awake, Io};
 use rota_net::NetStats;
 use rota_net::fault::FaultLayer;
 use rota_net::links::Links;
 use rota_net::seal::Keys;
-use rota_net::sockets::{Outgoing, Sockets};
-use tokens::Tokens;
+use rota_net::sockets::Sockets;
 use watch::Watch;
 pub use watch::watched_counters;
-
-/// Bursts that may be handed in while a timer is due: datagrams that wait in a socket may be the
-/// very ones whose absence the timer would report.
-const BURSTS_BEFORE_TIMER: u32 = 16;
-
-/// Bursts of data that may be handed in before the application submits again: not every engine gets a token.
-const BURSTS_BEFORE_FILL: u32 = 8;
 
 /// Runs one engine on one node's sockets.
 pub struct Driver<E> {
     engine: E,
-    sockets: Sockets,
-    arrivals: Arrivals,
+    io: Io,
     tracer: Option<Tracer>,
-    /// A burst that the kernel has not taken whole.
-    stuck: Option<Outgoing>,
-    /// The kernel said it has no buffers, and not when it will have.
-    no_buffers: bool,
+    fairness: Fairness,
     /// A message that was pulled early, to see whether a configuration comes first.
     peeked: Option<Delivery>,
-    /// Inputs that arose while outputs were carried out.
-    answers: VecDeque<Input>,
-    durable: Durable,
-    /// `None`: no coordination service is configured.
-    arbiter: Option<Arbiter>,
-    /// `None`: the engine wants none.
-    links: Option<Box<Links>>,
-    bursts_past_timer: u32,
-    bursts_past_links: u32,
-    bursts_past_fill: u32,
     /// A timer that is noticed so late, in nanoseconds, says that this process stood still.
     overslept: u64,
-    doze: Doze,
     watch: Watch,
-    tokens: Tokens,
 }
 
 impl<E: Engine> Driver<E> {
@@ -149,7 +131,7 @@ impl<E: Engine> Driver<E> {
         let links = links.transpose().map_err(DriverError::Links)?;
         let service = config.coordination_service(me.node);
         let service = service.map_err(DriverError::Coordination)?;
-        let arbiter = service.map(|service| Arbiter::start(service, durable.waker()));
+        let arbiter = service.map(|service| Arbiter::start(service, Arc::clone(durable.waker())));
         let arbiter = arbiter.transpose().map_err(DriverError::System)?;
         let (records, lost_some) = durable.records();
         engine.handle(
@@ -161,28 +143,21 @@ impl<E: Engine> Driver<E> {
                 lost_some,
             }),
         );
+        let busy_poll_nanos = config.busy_poll_us.saturating_mul(1000);
         Ok(Self {
             engine,
-            sockets,
-            arrivals: Arrivals::new(faults),
-            tracer,
-            stuck: None,
-            no_buffers: false,
-            peeked: None,
-            answers: VecDeque::new(),
-            durable,
-            arbiter,
-            links: links.map(Box::new),
-            bursts_past_timer: 0,
-            bursts_past_links: 0,
-            bursts_past_fill: 0,
-            overslept: config.overslept_nanos(),
-            doze: Doze::new(
-                config.busy_poll_us.saturating_mul(1000),
-                rota_net::is_realtime(),
+            io: Io::new(
+                sockets,
+                Arrivals::new(faults),
+                Answers::new(durable, arbiter),
+                links,
+                Doze::new(busy_poll_nanos, rota_net::is_realtime()),
             ),
+            tracer,
+            fairness: Fairness::default(),
+            peeked: None,
+            overslept: config.overslept_nanos(),
             watch: Watch::new(me.node, config.members(), now),
-            tokens: Tokens::default(),
         })
     }
 
@@ -226,7 +201,9 @@ impl<E: Engine> Driver<E> {
         let Some(more) = self.work(app)? else {
             return Ok(());
         };
-        self.rest(app, if more { Some(0) } else { max_wait_nanos })?;
+        self.flush_trace();
+        let limit = if more { Some(0) } else { max_wait_nanos };
+        self.io.rest(&self.engine, app, limit)?;
         self.settle(app)
     }
 
@@ -247,35 +224,27 @@ impl<E: Engine> Driver<E> {
     pub fn status(&self) -> Status {
         let mut status = self.engine.status();
         status.counters.extend(self.stats().named());
-        status
-            .notes
-            .extend(self.sockets.refusals(rota_net::monotonic()));
-        self.describe_arbiter(&mut status);
-        self.describe_votes(&mut status);
+        self.io.describe(&mut status);
         status
     }
 
     /// The times for which this node had the token, and their parts.
     pub const fn token_times(&self) -> &TokenTimes {
-        &self.tokens.times
+        self.io.token_times()
     }
 
     /// The sockets' counters.
     pub fn stats(&self) -> NetStats {
         NetStats {
-            faults: self.arrivals.faults(),
             trace_lines_lost: self.tracer.as_ref().map_or(0, Tracer::lost),
-            ..*self.sockets.stats()
+            ..self.io.stats()
         }
     }
 
-    /// Tells the engine something that the contract has no word for, as of now.
-    ///
-    /// # Errors
-    /// [`DriverError`].
-    pub fn tell(&mut self, what: impl FnOnce(&mut E, Time)) -> Result<(), DriverError> {
-        what(&mut self.engine, rota_net::monotonic());
-        self.carry_out()
+    /// Breaks the link to a node at once, and lets none begin; or lets it begin again. For tests of what an engine
+    /// makes of it.
+    pub fn cut_link(&mut self, peer: NodeId, is_cut: bool) {
+        self.io.cut_link(peer, is_cut);
     }
 
     /// The file of this node's trace, for callers that write lines of their own there; `None` if there is no trace.
@@ -285,7 +254,30 @@ impl<E: Engine> Driver<E> {
 
     /// The handle for giving this node other keys, from any thread; `None` if the node has none.
     pub fn keys(&self) -> Option<Keys> {
-        self.sockets.keys()
+        self.io.keys()
+    }
+
+    /// Sends to the nodes that are listed there, and hears them and no others, from now on; the engine is told apart from
+    /// that. `false`: a burst is on its way out, and nothing has changed.
+    pub fn relist(&mut self, config: &NodeConfig) -> bool {
+        let is_done = self.io.relist(&config.network());
+        if is_done {
+            self.watch.expect(config.members());
+        }
+        is_done
+    }
+
+    /// The next notice of another node: a datagram that is not for the engine, with the room for its seal at the end.
+    pub fn next_notice(&mut self) -> Option<bytes::Bytes> {
+        self.io.next_notice()
+    }
+
+    /// Sends a notice to a node; it may get lost.
+    ///
+    /// # Errors
+    /// [`DriverError`].
+    pub fn send_notice(&mut self, to: NodeId, notice: Vec<u8>) -> Result<(), DriverError> {
+        self.io.send_notice(to, notice)
     }
 
     /// The engine.
@@ -305,64 +297,46 @@ impl<E: Engine> Driver<E> {
         }
         self.carry_out()?;
         self.deliver(app)?;
-        self.flush_links()
+        self.flush_links()?;
+        if cfg!(debug_assertions) {
+            self.io.check();
+        }
+        Ok(())
     }
 
-    /// Reads or takes the next burst and hands it in, or a timer that is due.
-    fn hand_in_next<A: App>(&mut self, app: &mut A) -> Result<bool, DriverError> {
-        let now = rota_net::monotonic();
-        self.sockets.tend(now);
-        if self.watch.is_due(now) {
-            let status = self.status();
-            self.watch.look(now, &status);
+    /// Hands the lines of the trace to the kernel.
+    fn flush_trace(&mut self) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.flush();
         }
-        while let Some(peer) = self.sockets.next_refused() {
-            self.engine.handle(now, Input::Unreachable { peer });
-            self.carry_out()?;
-        }
-        if self.take_stored()? {
-            return Ok(true);
-        }
-        let timer = self.engine.next_timer().map(|(at, _)| at);
-        if timer.is_some_and(|at| now.since(at) >= self.overslept) {
-            self.forget_arrivals();
-            return Ok(true);
-        }
-        let due = timer.is_some_and(|at| at <= now);
-        if due && self.bursts_past_timer >= BURSTS_BEFORE_TIMER {
-            self.on_timer();
-            return Ok(true);
-        }
-        self.arrivals.release(now);
-        let links_first = self.bursts_past_links >= links::BURSTS_BEFORE_LINKS;
-        if links_first && self.hand_in_links(app)? {
-            self.bursts_past_timer += u32::from(due);
-            return Ok(true);
-        }
-        let first = self.engine.reading();
-        let tokens = self.stuck.is_none();
-        let next = self.arrivals.next(&mut self.sockets, first, tokens, now);
-        if let Some((class, arrival)) = next.map_err(DriverError::Socket)? {
-            self.bursts_past_timer += u32::from(due);
-            self.bursts_past_links += 1;
-            self.on_arrival(app, class, arrival)?;
-            return Ok(true);
-        }
-        if self.hand_in_links(app)? {
-            self.bursts_past_timer += u32::from(due);
-            return Ok(true);
-        }
-        if due {
-            self.on_timer();
-        }
-        Ok(due)
+    }
+
+    /// The time until which the driver may sleep that rests together with others.
+    fn lie_down<A: App>(&mut self, app: &mut A) -> Result<Option<Time>, Awake> {
+        self.flush_trace();
+        self.io.lie_down(&self.engine, app)
+    }
+}
+
+impl<E: Engine> Driver<Checked<E>> {
+    /// Gives the engine a command of its own, as of now, by the caller's law: `command` must not poll the engine.
+    ///
+    /// # Errors
+    /// [`DriverError`].
+    pub fn command<T>(
+        &mut self,
+        command: impl FnOnce(&mut E, Time) -> T,
+    ) -> Result<T, DriverError> {
+        let done = self.engine.command(rota_net::monotonic(), command);
+        self.carry_out()?;
+        Ok(done)
     }
 }
 
 impl<E> fmt::Debug for Driver<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Driver")
-            .field("sockets", &self.sockets)
+            .field("io", &self.io)
             .finish_non_exhaustive()
     }
 }

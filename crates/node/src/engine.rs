@@ -13,16 +13,11 @@ use rota_ring::RingConfig;
 use rota_ring::RingEngine;
 use rota_views::fastcast::{FastCast, FastConfig};
 use rota_views::lcr::{self, Lcr};
-use rota_views::{Backlog, ViewEngine};
+use rota_views::{Backlog, ViewEngine, ring_beside};
 
+use crate::config::engine::capacity;
 use crate::config::{ConfigError, EngineName, NodeConfig};
 use rota_net::Transport;
-
-/// Packets that all members together may have under way with FastCast: few members need as many to fill a link.
-const FAST_PACKETS: usize = 2048;
-
-/// Bytes that they may have under way with LCR.
-const LCR_BYTES: usize = 8 << 20;
 
 /// A node's engine, as its configuration's `primary` asks for.
 #[derive(Debug)]
@@ -86,10 +81,8 @@ impl NodeEngine {
     }
 
     fn fastcast(node: &NodeConfig, ring: &RingConfig, rule: Rule) -> Result<Self, ConfigError> {
-        let mut config = FastConfig::beside(ring);
-        let packets = share(FAST_PACKETS, ring).max(FastConfig::DEFAULT_WINDOW as usize);
-        config.window = packets as u32;
-        config.capacity = node.capacity(ring);
+        let mut config = FastConfig::beside(ring).shared_by(ring.members.len());
+        config.capacity = capacity(node.link_mbps, ring);
         config.yields = node.link_yields;
         if config.yields {
             config.capacity.get_or_insert(Capacity::UNKNOWN);
@@ -100,7 +93,7 @@ impl NodeEngine {
         }
         let frame_bytes = config.frame_bytes();
         let backlog = Backlog::new(frame_bytes, ring.message_bytes, ring.backlog_bytes);
-        let beside = engine(NodeConfig::ring_beside(ring))?;
+        let beside = engine(ring_beside(ring))?;
         let path = FastCast::new(config);
         Ok(Self::FastCast(Box::new(ViewEngine::new(
             beside, rule, path, backlog,
@@ -108,11 +101,10 @@ impl NodeEngine {
     }
 
     fn lcr(ring: &RingConfig, rule: Rule) -> Result<Self, ConfigError> {
-        let mut config = lcr::Config::default();
-        config.window_bytes = share(LCR_BYTES, ring).max(config.window_bytes);
+        let config = lcr::Config::shared_by(ring.members.len());
         let frame_bytes = config.frame_bytes;
         let backlog = Backlog::new(frame_bytes, ring.message_bytes, ring.backlog_bytes);
-        let beside = engine(NodeConfig::ring_beside(ring))?;
+        let beside = engine(ring_beside(ring))?;
         let path = Lcr::new(config);
         Ok(Self::Lcr(Box::new(ViewEngine::new(
             beside, rule, path, backlog,
@@ -129,11 +121,20 @@ impl NodeEngine {
             tracing::warn!("{warning}");
         }
         let mut config = node.uring_config(ring);
-        config.only_as_member = for_groups;
+        config.learner.only_as_member = for_groups;
         let engine = URing::new(config);
         match node.ring_of {
             Some(of) => Self::Leveled(Box::new(Leveled::new(engine, of))),
             None => Self::URing(Box::new(engine)),
+        }
+    }
+
+    /// These nodes, ascending, are configured from now on. Only a ring without primaries can take other nodes than it
+    /// started with: says whether this is one and has taken them.
+    pub fn set_members(&mut self, members: Vec<NodeId>) -> bool {
+        match self {
+            Self::Ring(ring) => ring.set_members(members).is_ok(),
+            _ => false,
         }
     }
 
@@ -225,9 +226,4 @@ impl Engine for NodeEngine {
 
 fn engine(ring: RingConfig) -> Result<RingEngine, ConfigError> {
     RingEngine::new(ring).map_err(ConfigError::Ring)
-}
-
-/// The share of each member in what all members together may have under way.
-fn share(all: usize, ring: &RingConfig) -> usize {
-    all / ring.members.len().max(1)
 }

@@ -7,6 +7,7 @@ pub mod config;
 pub mod coordination;
 pub mod driver;
 mod engine;
+pub mod members;
 pub mod node;
 pub mod rings;
 pub mod trace;
@@ -19,5 +20,6 @@ pub use config::{
 pub use coordination::{Coordination, CoordinationError, Etcd, EtcdFileError, EtcdLogin, EtcdTls};
 pub use driver::{App, Driver, DriverError, Submitter, TokenTimes, watched_counters};
 pub use engine::NodeEngine;
+pub use members::{MemberFile, MemberFileError, MemberList};
 pub use node::{Node, NodeStatus, Publisher, StartError};
 pub use rings::{RingsConfig, RingsDelivery, RingsNode};

@@ -129,6 +129,7 @@ impl Node {
     /// # Errors
     /// [`StartError`]: most often an address in use or a mistake in the configuration.
     pub fn start(config: NodeConfig, me: NodeId) -> Result<Self, StartError> {
+        let config = config.resolved(me);
         config.check_for(me).map_err(StartError::Config)?;
         let sockets = Sockets::open(&config.network(), me).map_err(StartError::Socket)?;
         let engine = NodeEngine::new(&config, me).map_err(StartError::Config)?;
@@ -253,7 +254,7 @@ fn run(driver: &mut Driver<Checked<NodeEngine>>, app: &mut RingApp) -> Result<()
     while !app.stop() {
         driver.turn(app, None)?;
         if let Some(ring) = app.take_caught_up() {
-            driver.tell(|engine, now| engine.get_mut().caught_up(now, ring))?;
+            driver.command(|engine, now| engine.caught_up(now, ring))?;
         }
         if app.status_wanted() {
             let engine = driver.engine().get();

@@ -8,22 +8,30 @@
 //! |---|---|
 //! | `accounts` | what is to be ordered about what rings may forget |
 //! | `app` | what runs above the rings, in their thread |
+//! | `changes` | subscriptions of a partition that change while its processes run |
 //! | `config` | a configuration with `[[ring]]` sections, and that of each ring |
 //! | `driver` | the rings in the thread that calls it, and what they tell each other there |
 //! | `hub` | what the rings of a process deliver, merged |
 //! | `lane` | what runs above one of the rings |
 //! | `node` | the library: [`RingsNode`] |
+//! | `opening` | the opening of the rings, and what the application begins with |
 //! | `trace` | what such a process sees, for `rota check` |
+//! | `waits` | how long messages of a ring wait for other rings |
 
 mod accounts;
 mod app;
+mod changes;
 mod config;
 mod driver;
 mod error;
 mod hub;
+#[cfg(test)]
+mod hub_tests;
 mod lane;
 mod node;
+mod opening;
 mod trace;
+mod waits;
 
 pub use app::RingsApp;
 pub(crate) use config::mark;
@@ -33,3 +41,4 @@ pub use error::{RingsError, RingsStartError};
 pub use node::{RingsNode, RingsPublisher, RingsWatch};
 pub use rota_multiring::RingsDelivery;
 pub use trace::StateSource;
+pub use waits::MergeWait;

@@ -118,7 +118,7 @@ impl Tracer {
                 let upto = position(seq + count, 0);
                 self.line(now, "missed", format_args!(r#","seq":{upto},"own":{own}"#));
             }
-            Delivery::Passed { .. } => {}
+            Delivery::Passed { .. } | Delivery::Notice { .. } => {}
             Delivery::Primary(ring) => {
                 self.line(now, "primary", format_args!(r#","conf":"{ring}""#));
             }

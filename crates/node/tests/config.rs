@@ -74,7 +74,7 @@ fn a_configuration_survives_being_written_and_read() {
     assert_eq!(config, again);
     let ring = again.ring_config();
     assert_eq!(ring.priority_method, PriorityMethod::First);
-    assert_eq!((ring.accelerated_window, ring.personal_window), (0, 10));
+    assert_eq!((ring.windows.accelerated, ring.windows.personal), (0, 10));
     assert!(ring.trace);
     config.engine = EngineName::FastCast;
     config.link_yields = true;
@@ -134,7 +134,7 @@ fn a_primary_layer_has_room_for_its_own_and_a_cluster_number_of_its_own() {
 fn a_smaller_personal_window_takes_the_accelerated_one_with_it() {
     let text = format!("personal_window = 5{GOOD}");
     let ring = NodeConfig::from_toml(&text).unwrap().ring_config();
-    assert_eq!((ring.personal_window, ring.accelerated_window), (5, 5));
+    assert_eq!((ring.windows.personal, ring.windows.accelerated), (5, 5));
 }
 
 #[test]
@@ -335,8 +335,8 @@ fn who_votes_is_set_or_the_first_five_and_votes_are_synced_unless_something_else
     config.check().unwrap();
     assert_eq!(config.acceptors(), nodes(&[2, 7]));
     let engine = config.uring_config(&config.ring_config());
-    assert!(engine.value_per_message);
-    assert_eq!(engine.kept_instances, 70_000);
+    assert!(engine.proposer.value_per_message);
+    assert_eq!(engine.acceptor.kept_instances, 70_000);
     assert_eq!(config.votes_directory(me), None);
     assert!(config.votes_warning().unwrap().contains("2 acceptors"));
     let again = NodeConfig::from_toml(&config.to_toml().unwrap()).unwrap();

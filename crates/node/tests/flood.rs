@@ -58,7 +58,7 @@ type Make = fn(&mut Random, u32) -> Vec<u8>;
 
 /// Kinds of garbage, with the counter that each must move; they are sent in turns. The first is what a
 /// stranger sends.
-const KINDS: [(&str, Make); 8] = [
+const KINDS: [(&str, Make); 9] = [
     ("net_foreign_source", |random, _| noise(random)),
     ("net_checksum_errors", |random, _| noise(random)),
     ("net_short", |random, _| {
@@ -80,10 +80,17 @@ const KINDS: [(&str, Make); 8] = [
         sealed(packet(random, cluster, 2).encode())
     }),
     ("datagrams_malformed", |random, _| {
-        // The checksum is right, the version never.
+        // The checksum is right, and the first byte is of no version of the format.
         let mut bytes = random.bytes(40);
-        bytes[0] |= 0x80;
+        bytes[0] |= 0xC0;
         bytes.extend(noise(random));
+        sealed(bytes)
+    }),
+    ("datagrams_other_version", |random, cluster| {
+        // All else may have changed with the version.
+        let kind = random.below(5);
+        let mut bytes = packet(random, cluster, kind).encode();
+        bytes[0] = (bytes[0] & 0xF0) | ((bytes[0] + 1 + random.below(15) as u8) & 0x0F);
         sealed(bytes)
     }),
 ];

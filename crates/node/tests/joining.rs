@@ -37,6 +37,7 @@ impl Cluster {
         joiner.nodes.push(NodeAddress {
             id: 3,
             name: None,
+            host: None,
             address: IpAddr::from([127, 0, 0, 3]),
             data_port: base_port + 5,
             token_port: base_port + 6,

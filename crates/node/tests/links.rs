@@ -5,8 +5,6 @@ mod chatty;
 #[path = "links/world.rs"]
 mod world;
 
-use std::collections::BTreeSet;
-
 use bytes::Bytes;
 use chatty::Heard;
 use rota_core::contract::{Channel, Session};
@@ -86,7 +84,7 @@ fn messages_of_all_sizes_around_those_of_records_arrive_on_their_channels() {
             .collect();
         for (number, size) in sizes.iter().enumerate() {
             let (channel, bytes) = (Channel(number as u8), vec![number as u8; *size]);
-            one.tell(|engine| engine.say_on(id(2), channel, bytes, None));
+            one.tell(|engine| engine.say_on(id(2), channel, bytes));
         }
         until(&mut [&mut one, &mut two], "all sizes", |nodes| {
             nodes[1].chatty().count(id(1)) == sizes.len()
@@ -360,37 +358,4 @@ fn keys_change_without_a_session_ending_and_new_sessions_have_the_new_ones() {
         |nodes| nodes[0].session(2) > Some(session) && nodes[1].session(1) > Some(session),
     );
     pass(&mut one, &mut two, &numbered(10, |_| 100));
-}
-
-#[test]
-fn what_waits_for_the_disk_holds_back_what_comes_after_it_on_its_link() {
-    let world = World::new();
-    let config = NodeConfig {
-        state_dir: Some(world.path().to_owned()),
-        ..config(2)
-    };
-    let (mut one, mut two) = (Node::start(&config, 1), Node::start(&config, 2));
-    let session = linked(&mut one, &mut two);
-    let mut expected = Vec::new();
-    for number in 1..=20 {
-        one.tell(|engine| {
-            let after = rota_core::contract::PersistId(number);
-            engine.persist(after, number);
-            engine.say_on(
-                id(2),
-                Channel(0),
-                format!("{number} is durable"),
-                Some(after),
-            );
-            engine.say(id(2), format!("after {number}"));
-        });
-        expected.push(Bytes::from(format!("{number} is durable")));
-        expected.push(Bytes::from(format!("after {number}")));
-    }
-    until(&mut [&mut one, &mut two], "all messages", |nodes| {
-        nodes[1].chatty().count(id(1)) == expected.len()
-    });
-    assert_eq!(two.chatty().messages(id(1), session), expected);
-    let durable: BTreeSet<_> = one.chatty().durable().collect();
-    assert_eq!(durable.len(), 20);
 }

@@ -16,9 +16,12 @@ const FORGOTTEN: &str = "uring_instances_forgotten";
 /// The counter of the instances that a node has learnt.
 const LEARNT: &str = "uring_instances_learnt";
 
-/// The duration of a pin: a ring keeps the instances that a recovering replica needs for this time, unless the replica
-/// says before that it has them. A ring that keeps too much lets pins go first.
+/// The duration of a pin while a replica catches up: a ring keeps the instances that it needs for this time, unless the
+/// replica says before that it has them. A ring that keeps too much lets pins go first.
 const PINNED: Duration = Duration::from_secs(3600);
+/// The same while a state comes, when the pin is ordered again every few seconds: a replica that is lost meanwhile holds
+/// back no ring for longer. The machine may take so long to take the state.
+const PINNED_COMING: Duration = Duration::from_secs(900);
 /// The time between two looks at whether a pin was delivered.
 const LOOK: Duration = Duration::from_millis(20);
 /// The time for which a replica waits for its pins.
@@ -31,21 +34,26 @@ pub(crate) struct Account<'a> {
 }
 
 impl Account<'_> {
-    /// Opens the account in each ring, if it is not open; `newest`: the place of the own newest checkpoint, if there is
-    /// one.
-    pub(crate) fn open(&self, node: &RingsNode, newest: Option<&Resume>) {
+    /// Opens the account in each ring, if it is not open.
+    pub(crate) fn hold(&self, node: &RingsNode) {
         let replicas = self.config.replicas();
         for ring in &self.config.subscribe {
             let kept = self.config.kept_instances(*ring);
             let hold = Command::Hold(self.config.partition, replicas.clone(), kept);
             order(node, Rank(*ring), hold);
-            if newest.is_none() {
-                // A replica without a checkpoint has lost its earlier ones.
-                order(node, Rank(*ring), self.marked(1));
-            }
         }
-        if let Some(newest) = newest {
-            self.mark(node, newest);
+    }
+
+    /// The same, and says how far this replica is; `newest`: the place of the own newest checkpoint, if there is one.
+    pub(crate) fn open(&self, node: &RingsNode, newest: Option<&Resume>) {
+        self.hold(node);
+        match newest {
+            Some(newest) => self.mark(node, newest),
+            // A replica without a checkpoint has lost its earlier ones.
+            None => {
+                let rings = self.config.subscribe.iter();
+                rings.for_each(|ring| order(node, Rank(*ring), self.marked(1)));
+            }
         }
     }
 
@@ -74,7 +82,7 @@ impl Account<'_> {
         let learnt = counter(status, rank, LEARNT).unwrap_or(0);
         let command = match ring.base.next.saturating_add(near) >= learnt {
             true => Command::Unpin(self.config.node),
-            false => self.pinned(ring),
+            false => self.pinned(ring, PINNED),
         };
         order(node, rank, command);
     }
@@ -149,11 +157,11 @@ impl Account<'_> {
 
     fn order_pins(&self, node: &RingsNode, resume: &Resume) {
         let rings = resume.rings.iter();
-        rings.for_each(|ring| order(node, ring.of.rank, self.pinned(ring)));
+        rings.for_each(|ring| order(node, ring.of.rank, self.pinned(ring, PINNED_COMING)));
     }
 
-    fn pinned(&self, ring: &ResumeRing) -> Command {
-        Command::Pin(self.config.node, ring.base.next, PINNED.as_nanos() as u64)
+    fn pinned(&self, ring: &ResumeRing, time: Duration) -> Command {
+        Command::Pin(self.config.node, ring.base.next, time.as_nanos() as u64)
     }
 
     /// The pins of this node: the first instance, and the end of its time.

@@ -142,8 +142,16 @@ pub(crate) fn end_of(delivery: &RingsDelivery) -> Option<End> {
             "ring {} was founded anew after the state of this replica: its acceptors have lost what they kept",
             ring.0
         ))),
-        RingsDelivery::Message(..) | RingsDelivery::Configuration(..) | RingsDelivery::Point(_) => {
-            None
-        }
+        RingsDelivery::Unreachable(ring) => Some(End::Over(format!(
+            "this replica is not on ring {}, to which its partition subscribes",
+            ring.0
+        ))),
+        RingsDelivery::Message(..)
+        | RingsDelivery::Configuration(..)
+        | RingsDelivery::Point(_)
+        | RingsDelivery::Subscribed(..)
+        | RingsDelivery::Left(..)
+        | RingsDelivery::LastRing(_)
+        | RingsDelivery::NotHeld(_) => None,
     }
 }

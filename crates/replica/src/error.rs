@@ -31,6 +31,21 @@ pub enum StartError {
     System(io::Error),
 }
 
+impl StartError {
+    /// Whether the newest checkpoint is the reason, so that no attempt can succeed with it.
+    pub(crate) fn is_of_the_state(&self) -> bool {
+        match self {
+            Self::Install(error) => matches!(
+                error.kind(),
+                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+            ),
+            Self::About | Self::Subscription { .. } => true,
+            Self::Rings(error) => matches!(error, RingsStartError::State(_)),
+            Self::Checkpoint(_) | Self::System(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use rota_multiring::Resume;
-use rota_node::rings::{RingsDelivery, RingsNode, RingsStartError, StateSource};
+use rota_node::rings::{RingsDelivery, RingsNode};
 use rota_storage::acceptor::FileDir;
 use rota_storage::checkpoint::{CheckpointError, Reading, Written};
 
@@ -17,16 +17,14 @@ use crate::checkpoint::{End, Kept, end_of, install};
 use crate::config::ReplicaConfig;
 use crate::error::StartError;
 use crate::machine::Machine;
-use crate::peers::{FetchError, SharedCheckpoints, Watch, fetch, locked, newest_of, resume_of};
+use crate::peers::{SharedCheckpoints, locked, newest_of, resume_of};
 use crate::sessions::Sessions;
 use crate::shared::Shared;
 
 /// The time between two looks at what is due while nothing is delivered.
-const LOOK: Duration = Duration::from_millis(100);
-/// The number of attempts, at most, to start the rings without an application.
-const SERVES: u32 = 20;
+pub(crate) const LOOK: Duration = Duration::from_millis(100);
 /// The pause before other replicas are asked again.
-const AGAIN: Duration = Duration::from_secs(1);
+pub(crate) const AGAIN: Duration = Duration::from_secs(1);
 
 /// The sessions and the place of a checkpoint; the machine takes the state.
 pub(crate) fn begin_with<M: Machine>(
@@ -61,13 +59,24 @@ pub(crate) struct Keeper<M: Machine> {
     /// The round of the last point, and the time of the last question for the point of the rings.
     pub(crate) round: u64,
     pub(crate) looked: Instant,
+    /// The newest checkpoint on the shelf is not the state of the machine yet: the machine has not taken it, or lacks
+    /// something that it refers to. So nobody is told that this replica has it.
+    pub(crate) is_owed: bool,
+}
+
+/// The beginning of a replica.
+pub(crate) enum Begins {
+    /// Its rings go on behind the state of the machine.
+    Fed(RingsNode),
+    /// The machine lacks something that its state, which is at this place, refers to.
+    Lacking(Resume),
 }
 
 impl<M: Machine> Keeper<M> {
     /// Runs the thread; where the machine panics its clients are told that nothing more is answered.
-    pub(crate) fn run_to_the_end(self, node: RingsNode) {
+    pub(crate) fn run_to_the_end(self, begins: Begins) {
         let shared = Arc::clone(&self.shared);
-        let run = AssertUnwindSafe(|| self.run(node));
+        let run = AssertUnwindSafe(|| self.run(begins));
         if let Err(panic) = std::panic::catch_unwind(run) {
             shared.set_rings(None);
             shared.end("its machine has panicked".to_owned());
@@ -75,9 +84,37 @@ impl<M: Machine> Keeper<M> {
         }
     }
 
-    fn run(mut self, mut node: RingsNode) {
-        let newest = newest_of(&self.shelf);
-        self.account().open(&node, newest.as_ref());
+    fn run(mut self, begins: Begins) {
+        match self.begin(begins) {
+            Ok(node) => self.feed_on(node),
+            Err(why) => self.end(why),
+        }
+    }
+
+    fn begin(&mut self, begins: Begins) -> Result<RingsNode, String> {
+        match begins {
+            Begins::Fed(node) => {
+                let newest = newest_of(&self.shelf);
+                self.account().open(&node, newest.as_ref());
+                Ok(node)
+            }
+            Begins::Lacking(resume) => {
+                self.is_owed = true;
+                let node = self.recover(Some(resume))?;
+                self.shared.set_rings(Some(&node));
+                Ok(node)
+            }
+        }
+    }
+
+    fn end(&mut self, why: String) {
+        self.shared.set_rings(None);
+        self.shared.end(why);
+        self.wait_for_written();
+    }
+
+    /// Feeds the machine until the end, with states of other replicas where these are needed.
+    fn feed_on(&mut self, mut node: RingsNode) {
         let why = loop {
             let why = match self.feed(&node) {
                 End::Over(why) => {
@@ -94,18 +131,16 @@ impl<M: Machine> Keeper<M> {
                 break why;
             }
             tracing::warn!(why, "a checkpoint of another replica is needed");
-            match self.recover() {
+            match self.recover(None) {
                 Ok(resumed) => node = resumed,
                 Err(why) => break why,
             }
             self.shared.set_rings(Some(&node));
         };
-        self.shared.set_rings(None);
-        self.shared.end(why);
-        self.wait_for_written();
+        self.end(why);
     }
 
-    fn account(&self) -> Account<'_> {
+    pub(crate) fn account(&self) -> Account<'_> {
         Account {
             config: &self.config,
         }
@@ -120,6 +155,8 @@ impl<M: Machine> Keeper<M> {
             let mut is_quiet = false;
             match node.recv_timeout(LOOK) {
                 Ok(RingsDelivery::Message(place, message)) => {
+                    #[cfg(feature = "mutants")]
+                    crate::mutants::wait(&self.config, &self.shared.stop);
                     self.shared.apply(place, &message.payload);
                 }
                 Ok(RingsDelivery::Point(resume)) => self.keep(&resume),
@@ -145,116 +182,6 @@ impl<M: Machine> Keeper<M> {
                 Err(_) => self.on_panic(),
             }
         }
-    }
-
-    /// Starts the rings without an application: their acceptors go on, as others may need their votes, and nothing is
-    /// delivered.
-    fn serve(&self) -> Option<RingsNode> {
-        let start = || RingsNode::start_with(&self.config.rings, self.config.node, Some(&[]));
-        let mut served = start();
-        for _ in 0..SERVES {
-            // A log may be held for a moment by a thread that still writes.
-            if served.is_ok() || self.shared.stop.load(SeqCst) {
-                break;
-            }
-            std::thread::sleep(LOOK);
-            served = start();
-        }
-        if let Ok(node) = &served {
-            let newest = newest_of(&self.shelf);
-            self.account().open(node, newest.as_ref());
-        }
-        let why =
-            |error: &RingsStartError| tracing::error!(%error, "the rings do not go on meanwhile");
-        served.inspect_err(why).ok()
-    }
-
-    /// Begins anew with a checkpoint of another replica, as soon as there is one that helps.
-    fn recover(&mut self) -> Result<RingsNode, String> {
-        let (mut served, mut installed) = (self.serve(), None);
-        loop {
-            if installed.is_none() {
-                installed = self.get_checkpoint(served.as_ref())?;
-            }
-            if let Some(resume) = &installed {
-                drop(served.take());
-                let (rings, node) = (&self.config.rings, self.config.node);
-                let state = (Resume::clone(resume), StateSource::Peer);
-                match RingsNode::resume(rings, node, state) {
-                    Ok(node) => {
-                        self.account().open(&node, Some(resume));
-                        self.shared.state().counts.recoveries += 1;
-                        return Ok(node);
-                    }
-                    // A log may be held for a moment by a thread that still writes.
-                    Err(error @ RingsStartError::Ring(..)) => {
-                        tracing::error!(%error, "the rings do not start: they are tried again");
-                    }
-                    Err(error) => return Err(error.to_string()),
-                }
-            }
-            self.pause()?;
-            if installed.is_none() {
-                served = served.or_else(|| self.serve());
-            }
-        }
-    }
-
-    /// Gets a checkpoint of another replica, and has the machine take its state; its place. The rings keep the
-    /// instances behind it meanwhile. `None`: no checkpoint was of use.
-    fn get_checkpoint(&self, served: Option<&RingsNode>) -> Result<Option<Resume>, String> {
-        let (account, stop) = (self.account(), &self.shared.stop);
-        let begin = |resume: &Resume| served.is_none_or(|node| account.pin(node, resume, stop));
-        let still = |resume: &Resume| served.is_none_or(|node| account.pin_again(node, resume));
-        let watch = Watch {
-            begin: &begin,
-            still: &still,
-        };
-        match fetch((&self.config, &self.shelf), &watch, stop) {
-            Ok(bytes) => {
-                self.shared.state().counts.recovered_bytes += bytes;
-                let why = |error: &StartError| {
-                    tracing::error!(%error, "a checkpoint of another replica is of no use");
-                };
-                Ok(self.install_newest().inspect_err(why).ok())
-            }
-            Err(FetchError::Stopped) => Err("it was stopped".to_owned()),
-            Err(error) => {
-                tracing::warn!(%error, "no checkpoint yet");
-                Ok(None)
-            }
-        }
-    }
-
-    /// Waits before other replicas are asked again. An error: the replica was stopped.
-    fn pause(&self) -> Result<(), String> {
-        let until = Instant::now() + AGAIN;
-        while Instant::now() < until {
-            if self.shared.stop.load(SeqCst) {
-                return Err("it was stopped".to_owned());
-            }
-            std::thread::sleep(LOOK);
-        }
-        Ok(())
-    }
-
-    /// Has the machine take the newest checkpoint; its place.
-    fn install_newest(&self) -> Result<Resume, StartError> {
-        let newest = locked(&self.shelf).newest_sound()?;
-        let newest = newest.ok_or(StartError::About)?;
-        self.shared.installs.store(true, SeqCst);
-        let mut state = self.shared.state();
-        // A panic, too, leaves a machine with a part of a state.
-        state.is_whole = false;
-        let begun = begin_with(&self.config, &mut state.machine, &newest);
-        self.shared.installs.store(false, SeqCst);
-        if begun.is_err() {
-            // The checkpoint is rejected, so that no replica begins with it, here or elsewhere.
-            locked(&self.shelf).reject(newest.manifest());
-        }
-        let (sessions, resume) = begun?;
-        (state.sessions, state.is_whole) = (sessions, true);
-        resume.ok_or(StartError::About)
     }
 
     /// Takes in what was written, and asks for a point when a checkpoint is due.

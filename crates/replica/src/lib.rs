@@ -60,6 +60,16 @@
 
 #![forbid(unsafe_code)]
 
+/// The examples of the manual compile: this crate is the one that may use all the others that they use.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide.md")]
+mod guide {}
+
+/// Likewise the example of the first page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
+
 mod account;
 mod checkpoint;
 mod client;
@@ -68,10 +78,14 @@ mod config;
 mod door;
 mod error;
 mod keeper;
+mod kept;
 mod machine;
+#[cfg(feature = "mutants")]
+pub mod mutants;
 mod orders;
 mod peers;
 mod ready;
+mod recover;
 mod replica;
 pub mod sessions;
 mod shared;

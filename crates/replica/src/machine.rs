@@ -32,8 +32,26 @@ pub trait Machine: Send + 'static {
     /// Replaces the state by one that [`Frozen::write`] has written, here or in another replica.
     ///
     /// # Errors
-    /// The bytes are none that [`Frozen::write`] can have written, or cannot be read. The replica does not start then.
+    /// `InvalidData` or `UnexpectedEof`: the bytes are none that [`Frozen::write`] can have written. A replica that
+    /// starts does not start then, and one that was to begin with the state of another drops the checkpoint. Any other:
+    /// something failed that may pass, and the same checkpoint is tried again.
     fn install(&mut self, state: &mut dyn io::Read) -> io::Result<()>;
+
+    /// Whether the machine has all that its state refers to. Most states refer to nothing.
+    fn is_complete(&self) -> bool {
+        true
+    }
+
+    /// Gets what the state that was installed refers to and the machine lacks, for as long as that takes. The rings
+    /// keep what follows the state meanwhile, and nobody is told that the replica has it; its acceptors go on. `still`:
+    /// to be asked each second or so; `false`: nobody needs this any more.
+    ///
+    /// # Errors
+    /// Something failed that may pass: it is tried again. Or `still` said no.
+    fn complete(&mut self, still: &dyn Fn() -> bool) -> io::Result<()> {
+        let _ = still;
+        Ok(())
+    }
 }
 
 /// A state that does not change any more.

@@ -6,12 +6,23 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use rota_core::contract::SubmitError;
 use rota_multiring::Rank;
+use rota_multiring::accounts::Command;
+use rota_node::rings::RingsStatus;
 
 use crate::command::Ordered;
 use crate::error::CallError;
 use crate::machine::Machine;
 use crate::sessions::{ClientId, Sequence};
 use crate::shared::Shared;
+
+const fn call_error(error: SubmitError) -> CallError {
+    match error {
+        SubmitError::Full => CallError::Busy,
+        SubmitError::Unsupported => CallError::NotOnRing,
+        SubmitError::TooLarge { .. } => CallError::TooLarge,
+        _ => CallError::Stopped,
+    }
+}
 
 /// A way for commands of no session. The code that takes an answer runs in the thread that applies commands, so it
 /// should be quick.
@@ -46,17 +57,25 @@ impl<M: Machine> Orders<M> {
     ) -> Result<(), CallError> {
         let bytes = Ordered::Once(of.0, of.1, command).encode();
         let given = self.shared.submit(ring, &bytes);
-        given.map_err(|error| match error {
-            SubmitError::Full => CallError::Busy,
-            SubmitError::Unsupported => CallError::NotOnRing,
-            SubmitError::TooLarge { .. } => CallError::TooLarge,
-            _ => CallError::Stopped,
-        })
+        given.map_err(call_error)
+    }
+
+    /// The state of the rings; `None` while the replica gets the state of another one, when it has stopped, and where
+    /// the rings are too busy to say. It may take a second.
+    pub fn rings(&self) -> Option<RingsStatus> {
+        self.shared.rings()
+    }
+
+    /// Has a command about what a ring may forget ordered soon: those that only an operator gives.
+    ///
+    /// # Errors
+    /// [`CallError`], as [`Self::give`].
+    pub fn order(&self, ring: Rank, command: Command) -> Result<(), CallError> {
+        self.shared.order(ring, command).map_err(call_error)
     }
 
     /// Calls `then` with the answer of this replica to such a command. The command may have been given at another
-    /// process, and may have been answered already if that was not long ago and its ring is the one of sessions. The
-    /// name is for [`Self::give_up`]; `None`: the replica has stopped.
+    /// process, and may have been answered already if that was not long ago. The name is for [`Self::give_up`]; `None`: the replica has stopped.
     pub fn wait_for(
         &self,
         of: (ClientId, Sequence),

@@ -13,7 +13,7 @@ use crate::client::Client;
 use crate::config::ReplicaConfig;
 use crate::door::CheckpointServer;
 use crate::error::{CallError, StartError};
-use crate::keeper::{Keeper, begin_with};
+use crate::keeper::{Begins, Keeper, begin_with};
 use crate::machine::Machine;
 use crate::orders::Orders;
 use crate::sessions::{ClientId, Sequence, Sessions};
@@ -26,6 +26,12 @@ pub struct ReplicaStatus {
     pub counts: Counts,
     /// Sessions of its partition.
     pub sessions: usize,
+    /// The memory of the answers that these keep, in bytes, about.
+    pub sessions_bytes: usize,
+    /// Answers to commands of no session ([`Orders`]) that are kept for who comes for them.
+    pub answers_kept: usize,
+    /// The bytes of these answers.
+    pub answers_kept_bytes: usize,
     /// The point at which it began, behind the state of a checkpoint; `None`: with nothing.
     pub began: Option<Point>,
     /// The state of its rings, and what the replica waits for. `None` while the replica gets a checkpoint of another
@@ -49,7 +55,8 @@ pub struct Replica<M: Machine> {
 impl<M: Machine> Replica<M> {
     /// Starts a replica. It goes on behind its newest checkpoint that is whole; without one, `machine` begins with the
     /// first command, and has to be as it is at the beginning. If its rings have forgotten instances that it needs
-    /// next, the replica gets a checkpoint of another one.
+    /// next, the replica gets a checkpoint of another one. What the machine lacks of its state
+    /// ([`Machine::is_complete`]) it gets before the replica goes on, and this does not wait for that.
     ///
     /// # Errors
     /// [`StartError`].
@@ -66,19 +73,26 @@ impl<M: Machine> Replica<M> {
             None => (Sessions::default(), None),
         };
         let began = resume.as_ref().map(|resume| resume.point);
-        let node = match resume {
+        let begins = match resume {
+            Some(resume) if !machine.is_complete() => Begins::Lacking(resume),
             Some(resume) => {
                 let state = (resume, StateSource::Own);
-                RingsNode::resume(&config.rings, config.node, state)
+                let node = RingsNode::resume(&config.rings, config.node, state);
+                Begins::Fed(node.map_err(StartError::Rings)?)
             }
-            None => RingsNode::start_with(&config.rings, config.node, Some(&config.subscribe)),
+            None => {
+                let rings = Some(&config.subscribe[..]);
+                let node = RingsNode::start_with(&config.rings, config.node, rings);
+                Begins::Fed(node.map_err(StartError::Rings)?)
+            }
         };
-        let node = node.map_err(StartError::Rings)?;
         let shelf = Arc::new(Mutex::new(checkpoints));
         let door = CheckpointServer::open(config, &shelf).map_err(StartError::System)?;
         let keeps = Some(Rank(config.sessions));
         let shared = Arc::new(Shared::new(machine, sessions, keeps));
-        shared.set_rings(Some(&node));
+        if let Begins::Fed(node) = &begins {
+            shared.set_rings(Some(node));
+        }
         let keeper = Keeper {
             config: config.clone(),
             shared: Arc::clone(&shared),
@@ -90,9 +104,10 @@ impl<M: Machine> Replica<M> {
             before: (0, 0),
             round: began.map_or(0, |point| point.round),
             looked: Instant::now(),
+            is_owed: false,
         };
         let thread = std::thread::Builder::new().name("rota-replica".to_owned());
-        let thread = thread.spawn(move || keeper.run_to_the_end(node));
+        let thread = thread.spawn(move || keeper.run_to_the_end(begins));
         let thread = thread.map_err(StartError::System)?;
         Ok(Self {
             shared,
@@ -130,13 +145,22 @@ impl<M: Machine> Replica<M> {
         state.is_whole.then(|| look(&state.machine))
     }
 
+    /// The reason why the replica has stopped, if it has.
+    pub fn ended(&self) -> Option<String> {
+        self.shared.ended()
+    }
+
     /// The state of the replica, for its operator.
     pub fn status(&self) -> ReplicaStatus {
         let (ended, rings) = (self.shared.ended(), self.shared.rings());
+        let (answers_kept, answers_kept_bytes) = self.shared.kept();
         let state = self.shared.state();
         ReplicaStatus {
             counts: state.counts,
             sessions: state.sessions.len(),
+            sessions_bytes: state.sessions.bytes(),
+            answers_kept,
+            answers_kept_bytes,
             began: self.began,
             rings,
             ended,

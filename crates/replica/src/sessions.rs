@@ -94,6 +94,11 @@ impl Sessions {
         self.of.len()
     }
 
+    /// The memory of all answers that sessions keep, in bytes, about.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Whether there is no session.
     pub fn is_empty(&self) -> bool {
         self.of.is_empty()

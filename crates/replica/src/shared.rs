@@ -1,17 +1,19 @@
 //! The state of a replica, and the waiters for answers to commands.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rota_core::contract::SubmitError;
+use rota_multiring::accounts::Command;
 use rota_multiring::{Place, Rank};
 use rota_node::rings::{RingsNode, RingsPublisher, RingsStatus, RingsWatch};
 
 use crate::command::Ordered;
 use crate::error::CallError;
-use crate::machine::{Command, Machine};
+use crate::kept::Kept;
+use crate::machine::Machine;
 use crate::sessions::{ClientId, Sequence, Sessions, Verdict};
 
 /// The answer to a client.
@@ -60,47 +62,22 @@ pub(crate) type Of = (ClientId, Sequence);
 /// The name of a waiter, and the code that takes the answer.
 type Waiting = (u64, Then);
 
-/// The number of answers that are kept, at most, for which nobody has asked yet, and their bytes.
-const MOST_KEPT: usize = 65_536;
-const MOST_KEPT_BYTES: usize = 64 << 20;
-
 /// The waiters for answers to commands.
 #[derive(Default)]
 struct Pending {
     of: HashMap<Of, Vec<Waiting>>,
     /// The name of the last waiter.
     last: u64,
-    /// Answers to commands that processes of other partitions have given, for which they have not asked yet; the oldest first.
-    kept: VecDeque<Of>,
-    answers: HashMap<Of, Vec<u8>>,
-    kept_bytes: usize,
+    /// Answers to commands that other processes have given, for which they have not asked yet: in the ring that
+    /// partitions have in common, where each of them is asked, and in others, where they ask if a process is lost.
+    common: Kept,
+    others: Kept,
 }
 
 impl fmt::Debug for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut of = f.debug_struct("Pending");
-        of.field("of", &self.of.len())
-            .field("kept", &self.kept.len());
-        of.finish_non_exhaustive()
-    }
-}
-
-impl Pending {
-    fn keep(&mut self, of: Of, answer: Vec<u8>) {
-        self.kept_bytes += answer.len();
-        self.kept.push_back(of);
-        self.answers.insert(of, answer);
-        while self.kept.len() > MOST_KEPT || self.kept_bytes > MOST_KEPT_BYTES {
-            let oldest = self.kept.pop_front();
-            let Some(oldest) = oldest else { return };
-            self.take(oldest);
-        }
-    }
-
-    fn take(&mut self, of: Of) -> Option<Vec<u8>> {
-        let answer = self.answers.remove(&of);
-        self.kept_bytes -= answer.as_ref().map_or(0, Vec::len);
-        answer
+        of.field("of", &self.of.len()).finish_non_exhaustive()
     }
 }
 
@@ -111,7 +88,7 @@ pub(crate) struct Shared<M> {
     pending: Mutex<Pending>,
     /// The way to its rings. `None` while the replica gets a checkpoint of another one.
     rings: Mutex<Option<(RingsPublisher, RingsWatch)>>,
-    /// The ring whose answers are kept for processes of other partitions.
+    /// The ring that partitions have in common.
     keeps: Option<Rank>,
     pub(crate) stop: AtomicBool,
     /// The replica takes in the state of another one, and holds the state for long.
@@ -159,6 +136,13 @@ impl<M: Machine> Shared<M> {
         watch.and_then(|watch| watch.status())
     }
 
+    /// Has a command about what a ring may forget ordered. `Full`: there is no way just now, or much waits already.
+    pub(crate) fn order(&self, ring: Rank, command: Command) -> Result<(), SubmitError> {
+        let watch = lock(&self.rings).as_ref().map(|(_, watch)| watch.clone());
+        let watch = watch.ok_or(SubmitError::Full)?;
+        watch.order(ring, command)
+    }
+
     pub(crate) fn set_rings(&self, node: Option<&RingsNode>) {
         *lock(&self.rings) = node.map(|node| (node.publisher(), node.watch()));
     }
@@ -177,7 +161,8 @@ impl<M: Machine> Shared<M> {
         let mut pending = lock(&self.pending);
         pending.last += 1;
         let name = pending.last;
-        if let Some(answer) = pending.take(of) {
+        let kept = pending.common.take(of).or_else(|| pending.others.take(of));
+        if let Some(answer) = kept {
             drop(pending);
             then(Ok(answer));
             return Some(name);
@@ -197,14 +182,23 @@ impl<M: Machine> Shared<M> {
         }
     }
 
-    /// Tells an answer to its waiters. `is_kept`: a waiter may come for it later.
-    fn answer(&self, of: Of, answer: Answer, is_kept: bool) {
+    /// The number of answers that are kept for who comes for them, and their bytes.
+    pub(crate) fn kept(&self) -> (usize, usize) {
+        let pending = lock(&self.pending);
+        let (common, others) = (pending.common.figures(), pending.others.figures());
+        (common.0 + others.0, common.1 + others.1)
+    }
+
+    /// Tells an answer to its waiters. `rank`: a waiter may come for it later; the command's ring.
+    fn answer(&self, of: Of, answer: Answer, rank: Option<Rank>) {
         let mut pending = lock(&self.pending);
         let Some(waiting) = pending.of.remove(&of) else {
-            if let Ok(answer) = answer
-                && is_kept
-            {
-                pending.keep(of, answer);
+            if let (Ok(answer), Some(_)) = (answer, rank) {
+                let kept = match rank == self.keeps {
+                    true => &mut pending.common,
+                    false => &mut pending.others,
+                };
+                kept.keep(of, answer);
             }
             return;
         };
@@ -238,12 +232,11 @@ impl<M: Machine> Shared<M> {
             Ordered::Once(giver, number, bytes) => {
                 let answer = state.run(place, giver, bytes);
                 drop(state);
-                let is_kept = Some(place.rank) == self.keeps;
-                return self.answer((giver, number), Ok(answer), is_kept);
+                return self.answer((giver, number), Ok(answer), Some(place.rank));
             }
         };
         drop(state);
-        self.answer(of, answer, false);
+        self.answer(of, answer, None);
     }
 
     /// Remembers that the replica has stopped, and why, and tells all waiters.
@@ -283,7 +276,7 @@ impl<M: Machine> Shared<M> {
 
 impl<M: Machine> State<M> {
     fn run(&mut self, place: Place, client: ClientId, bytes: &[u8]) -> Vec<u8> {
-        let command = Command {
+        let command = crate::machine::Command {
             place,
             client,
             bytes,

@@ -5,7 +5,10 @@ mod common;
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
+use std::num::NonZeroU64;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,7 +17,7 @@ use rota_multiring::Rank;
 use rota_node::{PaxosConfig, RingsConfig, VoteStorage};
 use rota_replica::{CallError, Command, Frozen, Machine, Replica, ReplicaConfig};
 
-use common::{PATIENCE, until};
+use common::{PATIENCE, node, until};
 
 /// A machine that does what it is told: it panics.
 #[derive(Default)]
@@ -115,4 +118,135 @@ fn a_replica_that_stops_waits_for_nobody() {
         );
         drop(silent);
     }
+}
+
+/// A machine that counts, and takes no state, or not all of it, for so many times.
+#[derive(Clone, Default)]
+struct Reluctant {
+    count: u64,
+    lacks: bool,
+    refusals: Arc<AtomicU32>,
+    failures: Arc<AtomicU32>,
+}
+
+/// The bytes of its state.
+const STATE: usize = 100_000;
+
+fn is_left(of: &AtomicU32) -> bool {
+    let less = |left: u32| left.checked_sub(1);
+    of.fetch_update(SeqCst, SeqCst, less).is_ok()
+}
+
+impl Machine for Reluctant {
+    type Frozen = Vec<u8>;
+
+    fn apply(&mut self, _: Command<'_>) -> Vec<u8> {
+        self.count += 1;
+        self.count.to_le_bytes().into()
+    }
+
+    fn freeze(&mut self) -> Vec<u8> {
+        let mut state = self.count.to_le_bytes().to_vec();
+        state.resize(STATE, 0);
+        state
+    }
+
+    fn install(&mut self, state: &mut dyn io::Read) -> io::Result<()> {
+        if is_left(&self.refusals) {
+            return Err(io::Error::other("a disk that fails for a moment"));
+        }
+        let mut bytes = Vec::new();
+        state.read_to_end(&mut bytes)?;
+        self.count = u64::from_le_bytes(bytes[..8].try_into().expect("8"));
+        self.lacks = self.failures.load(SeqCst) > 0;
+        Ok(())
+    }
+
+    fn is_complete(&self) -> bool {
+        !self.lacks
+    }
+
+    fn complete(&mut self, still: &dyn Fn() -> bool) -> io::Result<()> {
+        assert!(still(), "it is needed");
+        self.lacks = is_left(&self.failures);
+        match self.lacks {
+            true => Err(io::Error::other("nobody gives it")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Three replicas over one ring that remembers little.
+fn forgetful(port: u16, dir: &Path) -> [ReplicaConfig; 3] {
+    let mut rings = RingsConfig::loopback(3, 1, port);
+    rings.common.state_dir = Some(dir.to_owned());
+    rings.common.paxos = Some(PaxosConfig {
+        storage: VoteStorage::Async,
+        kept_instances: NonZeroU64::new(200),
+        ..PaxosConfig::default()
+    });
+    let peer = |of: u16| (node(of), ([127, 0, 0, 1], port + 50 + of).into());
+    [1, 2, 3].map(|of| {
+        let directory = dir.join(format!("replica-{of}"));
+        std::fs::create_dir_all(&directory).expect("a directory");
+        ReplicaConfig {
+            every: Duration::from_millis(200),
+            peers: [1, 2, 3].map(peer).into(),
+            ..ReplicaConfig::new(rings.clone(), node(of), (1, &[1]), directory)
+        }
+    })
+}
+
+/// A checkpoint that was not taken for a passing reason was thrown away, and got from the others again and again.
+#[test]
+fn a_state_that_is_not_taken_at_first_is_tried_again_and_not_fetched_again() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let configs = forgetful(29_200, dir.path());
+    let start = |of: usize, machine: &Reluctant| {
+        Replica::start(&configs[of], machine.clone()).expect("it starts")
+    };
+    let plain = Reluctant::default();
+    let (first, _second, third) = (start(0, &plain), start(1, &plain), start(2, &plain));
+    let mut client = first.client(PATIENCE).expect("a session");
+    let mut give = |count: u32| {
+        for _ in 0..count {
+            client.call(Rank(1), b"one", PATIENCE).expect("an answer");
+        }
+    };
+    give(10);
+    drop(third);
+    std::fs::remove_dir_all(&configs[2].checkpoints).expect("it is ours");
+    std::fs::create_dir(&configs[2].checkpoints).expect("it is ours");
+    give(1_000);
+    until("a checkpoint of all", || {
+        let before = first.status().counts.checkpoints;
+        thread::sleep(2 * configs[0].every);
+        first.status().counts.checkpoints == before
+    });
+    let reluctant = Reluctant {
+        refusals: Arc::new(AtomicU32::new(3)),
+        failures: Arc::new(AtomicU32::new(2)),
+        ..Reluctant::default()
+    };
+    let third = start(2, &reluctant);
+    until("a checkpoint of another", || {
+        third.status().counts.recoveries > 0
+    });
+    until("all of it", || {
+        third.read(|machine| machine.count) == Some(1_010)
+    });
+    let left = [&reluctant.refusals, &reluctant.failures].map(|left| left.load(SeqCst));
+    assert_eq!(left, [0, 0]);
+    let bytes = third.status().counts.recovered_bytes as usize;
+    assert!((STATE..2 * STATE).contains(&bytes), "once: {bytes}");
+    // It begins again with a state of which it lacks something, as if it had been killed in the middle. It starts all
+    // the same, and goes on when it has all.
+    drop(third);
+    reluctant.failures.store(3, SeqCst);
+    let third = start(2, &reluctant);
+    give(5);
+    until("all of it", || {
+        third.read(|machine| machine.count) == Some(1_015)
+    });
+    assert_eq!(reluctant.failures.load(SeqCst), 0);
 }

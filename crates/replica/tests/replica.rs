@@ -340,3 +340,41 @@ fn a_partition_that_is_idle_keeps_its_state() {
     });
     assert_eq!(second.status().counts.applied, before);
 }
+
+/// Time and rounds are far away: what was applied is a reason by itself.
+#[test]
+fn a_checkpoint_is_due_by_bytes() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let rings = RingsConfig::loopback(1, 1, 26_950);
+    let mut config = ReplicaConfig {
+        every: Duration::from_secs(3600),
+        bytes: 10_000,
+        ..ReplicaConfig::new(
+            rings,
+            NodeId::new(1).expect("not 0"),
+            (1, &[1]),
+            dir.path().join("checkpoints"),
+        )
+    };
+    std::fs::create_dir_all(dir.path().join("checkpoints")).expect("a directory");
+    config.rings.common.state_dir = Some(dir.path().to_owned());
+    let replica = start(&config);
+    let mut client = replica.client(PATIENCE).expect("a session");
+    let mut give = |count: usize| {
+        for _ in 0..count {
+            let answer = client.call(Rank(1), &[7; 1000], PATIENCE);
+            answer.expect("it is applied");
+        }
+    };
+    assert_eq!(replica.status().sessions_bytes, 0);
+    give(5);
+    let status = replica.status();
+    assert_eq!(status.counts.checkpoints, 0, "5,000 bytes");
+    let kept = (status.answers_kept, status.answers_kept_bytes);
+    assert!(
+        status.sessions_bytes > 0 && kept == (0, 0),
+        "a session has the answers"
+    );
+    give(6);
+    until("a checkpoint", || replica.status().counts.checkpoints == 1);
+}

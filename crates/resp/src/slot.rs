@@ -10,6 +10,11 @@ pub fn of(key: &[u8]) -> u16 {
     crc16(tag) % SLOTS
 }
 
+/// The slot of all keys that begin so; `None`: they may be in several, as no tag ends in the prefix.
+pub fn of_prefix(prefix: &[u8]) -> Option<u16> {
+    tag(prefix).map(|tag| crc16(tag) % SLOTS)
+}
+
 fn tag(key: &[u8]) -> Option<&[u8]> {
     let open = key.iter().position(|byte| *byte == b'{')?;
     let behind = &key[open + 1..];

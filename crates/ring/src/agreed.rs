@@ -19,9 +19,9 @@ impl RingConfig {
     pub fn settings(&self) -> Settings {
         let micros = self.timers.token_loss / 1000;
         Settings {
-            personal_window: self.personal_window,
-            global_window: self.global_window,
-            outstanding_window: self.outstanding_window,
+            personal_window: self.windows.personal,
+            global_window: self.windows.global,
+            outstanding_window: self.windows.outstanding,
             token_loss_us: u32::try_from(micros)
                 .unwrap_or(u32::MAX)
                 .clamp(1, Settings::MOST_TOKEN_LOSS_US),
@@ -33,18 +33,14 @@ impl RingConfig {
         if mutants::on(Mutant::M42) {
             return self.clone();
         }
-        let own = self.settings();
-        let all = || told.iter().chain([&own]);
-        let least = |window: fn(&Settings) -> u32| all().map(window).min().unwrap_or(1);
-        let outstanding_window = least(|settings| settings.outstanding_window);
-        let personal_window = self.personal_window.min(outstanding_window);
-        let longest = all().map(|settings| settings.token_loss_us).max();
-        let token_loss = 1000 * u64::from(longest.unwrap_or(0));
+        let own = [self.settings()];
+        let longest = told
+            .iter()
+            .chain(&own)
+            .map(|settings| settings.token_loss_us);
+        let token_loss = 1000 * u64::from(longest.max().unwrap_or(0));
         Self {
-            outstanding_window,
-            personal_window,
-            accelerated_window: self.accelerated_window.min(personal_window),
-            global_window: least(|settings| settings.global_window),
+            windows: self.windows.agreed(told),
             timers: self.timers.with_token_loss(token_loss),
             ..self.clone()
         }

@@ -1,4 +1,5 @@
-//! The operations of membership on a ring: to query it, to end it, to install it (membership A8, A9).
+//! The operations of membership on a ring: to query it, its ill members too, to end it, to install it (membership A8 to
+//! A10).
 
 use alloc::collections::VecDeque;
 use core::hash::Hasher;
@@ -9,9 +10,8 @@ use super::recovering::Recovering;
 use super::slot::Slot;
 use crate::wire::{Counts, OldRing, Settings};
 use rota_core::buffer::Inserted;
-use rota_core::contract::{NodeId, Seq, Service};
+use rota_core::contract::{NodeId, Seq, Service, Time};
 use rota_core::fingerprint::Fingerprint;
-use rota_core::mutants::{self, Mutant};
 use rota_core::wire::Frame;
 
 /// A packet of a ring that has broken.
@@ -39,6 +39,7 @@ impl Ordering {
     /// wrapped packets by their old sequence numbers.
     pub(crate) fn begin_recovery(&mut self, queue: VecDeque<(Seq, Frame)>) {
         self.recovering = Some(Recovering::new(queue));
+        self.packets.begin_recovery();
     }
 
     /// Whether this member has said that it has everything of its old ring.
@@ -72,10 +73,7 @@ impl Ordering {
         let Some(recovering) = self.recovering.take() else {
             return;
         };
-        let base = recovering.install_seq();
-        self.delivery.start_behind(base);
-        self.safe_line = self.safe_line.max(base);
-        self.buffer.discard_to(base);
+        self.packets.install(recovering.install_seq());
     }
 
     /// The state of this ring as the member tells it to the others, with at most `ranges` ranges of packets above its
@@ -86,12 +84,12 @@ impl Ordering {
         (next_message, settings, counts): (u64, Settings, Counts),
         ranges: usize,
     ) -> OldRing {
-        let (have, more) = self.buffer.have(ranges);
+        let (have, more, high) = self.packets.have(ranges);
         OldRing {
-            ring: self.ring,
-            aru: self.buffer.aru(),
-            high: self.buffer.high(),
-            safe_line: self.safe_line,
+            ring: self.ring(),
+            aru: self.aru(),
+            high,
+            safe_line: self.safe_line(),
             obligations,
             next_message,
             settings,
@@ -102,16 +100,16 @@ impl Ordering {
     }
 
     /// The sequence numbers of the packets that the buffer may still hold.
-    pub(crate) fn kept(&self) -> RangeInclusive<Seq> {
-        self.buffer.discarded() + 1..=self.buffer.high()
+    pub(crate) const fn kept(&self) -> RangeInclusive<Seq> {
+        self.packets.kept()
     }
 
     /// A packet of this ring, if the buffer still holds it, and it does not wrap a packet of an older ring.
     pub(crate) fn old_packet(&self, seq: Seq) -> Option<OldPacket> {
-        let slot = self.buffer.get(seq).filter(|slot| !slot.encapsulated)?;
+        let slot = self.packets.get(seq).filter(|slot| !slot.encapsulated)?;
         Some(OldPacket {
             seq,
-            sender: self.members[usize::from(slot.member)].node,
+            sender: self.roster.process(slot.member).node,
             service: slot.service,
             frame: slot.frame.clone(),
         })
@@ -121,7 +119,7 @@ impl Ordering {
     /// for it: then the member must not acknowledge it, as all members of the transitional configuration deliver the
     /// same.
     pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, packet: OldPacket) -> bool {
-        let Some(member) = self.member_index(packet.sender) else {
+        let Some(member) = self.roster.index_of(packet.sender) else {
             ctx.counters.datagrams_foreign_ring += 1;
             return true;
         };
@@ -139,77 +137,76 @@ impl Ordering {
             encapsulated: false,
             delivered: false,
         };
-        let inserted = self.buffer.insert(seq, slot);
-        if inserted == Inserted::New {
-            ctx.counters.packets_recovered += 1;
-            self.delivery.on_packet(&mut self.buffer, seq, service);
-        }
+        let inserted = self.packets.put(seq, slot);
+        ctx.counters.packets_recovered += u64::from(inserted == Inserted::New);
         ctx.counters.packets_beyond_window += u64::from(inserted == Inserted::BeyondWindow);
         inserted != Inserted::BeyondWindow
     }
 
     /// Ends the ring: the messages that are due in its regular configuration can be polled (R1).
     pub(crate) fn end_regular(&mut self, ended: &Ended) {
-        self.ended = true;
-        self.safe_line = self.safe_line.max(ended.line);
-        if mutants::on(Mutant::M17) {
-            self.safe_line = ended.high;
-        }
+        self.packets.end_regular(ended);
     }
 
     /// Lets the messages that are due in the transitional configuration be polled from now on (R3).
     pub(crate) const fn end_transitional(&mut self, ended: &Ended) {
-        self.delivery.end(ended.high, ended.obliged);
+        self.packets.end_transitional(ended);
+    }
+
+    /// A member that has to be given up because it cannot receive what the others can.
+    pub(crate) fn deaf_member(&self, now: Time) -> Option<NodeId> {
+        self.deaf.member(now, 3 * self.config.timers.token_loss)
+    }
+
+    /// Whether no member receives what this one sends. The verdict comes sooner if this member has fallen silent before
+    /// (`again`): else each attempt to come back would stop the others for as long.
+    pub(crate) fn is_mute(&self, now: Time, again: bool) -> bool {
+        let losses = if again { 1 } else { 5 };
+        self.deaf
+            .is_mute(now, losses * self.config.timers.token_loss)
+    }
+
+    /// Counts the losses of this member on the ring `before` on this one, too, if both have the same nodes.
+    pub(crate) fn go_on_judging(&mut self, before: &Self) {
+        if self.roster.has_nodes_of(&before.roster) {
+            self.requests.go_on_from(&before.requests);
+        }
+    }
+
+    /// Whether this member loses much that the others get. On a ring of two it is no use to know which of the two is
+    /// ill.
+    pub(crate) fn loses_much(&mut self, now: Time, found_out: bool) -> bool {
+        let nanos = self.config.timers.token_loss;
+        self.members().len() > 2 && self.requests.loses_much(now, nanos, found_out)
+    }
+
+    /// A member that another member may just have given up as deaf.
+    pub(crate) fn suspected_member(&self, now: Time) -> Option<NodeId> {
+        self.deaf.behind(now, 2 * self.config.timers.token_loss)
     }
 
     /// Feeds `print` with all state that decides the further steps of this member.
     pub(crate) fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
         let Self {
             config: _,
-            told: _,
-            ring,
-            me,
-            my_index: _,
-            successor: _,
-            predecessor: _,
-            members,
-            buffer,
-            delivery,
-            inbox,
-            unpacking,
+            roster,
+            packets,
+            requests,
             flow,
-            priority,
-            resend,
-            idle,
-            token_seq,
-            seq_received,
-            aru_sent,
-            safe_line,
-            recovering,
-            ended,
+            rotation,
             deaf,
-            patience,
-            asked_up_to: _,
-            // A search over states has too few packets for a verdict of `lossy`.
-            lossy: _,
+            recovering,
         } = self;
-        print.add((ring, me, members));
-        print.add((buffer, delivery, inbox, unpacking, flow, priority));
-        print.add((token_seq, seq_received, aru_sent, safe_line));
-        print.add((recovering, ended));
-        resend.fingerprint(print);
-        idle.fingerprint(print);
+        print.add((roster.ring(), roster.me(), roster.members()));
+        print.add((flow, recovering));
+        packets.fingerprint(print);
+        requests.fingerprint(print);
+        rotation.fingerprint(print);
         deaf.fingerprint(print);
-        patience.fingerprint(print);
     }
 
     /// The `token_seq` of the token that this member keeps while the ring is idle.
     pub(crate) fn holds(&self) -> Option<u64> {
-        self.idle.held()
-    }
-
-    /// Whether this member has, or had, a packet.
-    pub fn has_received(&self, seq: Seq) -> bool {
-        seq <= self.buffer.aru() || self.buffer.get(seq).is_some()
+        self.rotation.held()
     }
 }

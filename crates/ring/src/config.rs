@@ -3,7 +3,8 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::wire::{Settings, WRAPPER_BYTES, request_ranges_in};
+use super::Windows;
+use crate::wire::{WRAPPER_BYTES, request_ranges_in};
 use rota_core::contract::{Burst, NodeId};
 use rota_core::pack::MOST_MESSAGE_BYTES;
 use rota_core::timing::{Timers, Timing};
@@ -41,15 +42,8 @@ pub struct RingConfig {
     pub electorate: Vec<NodeId>,
     /// The protocol in force once the ring is installed.
     pub protocol: Protocol,
-    /// New packets a member may send in one visit.
-    pub personal_window: u32,
-    /// New packets of one visit that may leave after the token, at most. 0 in the original protocol.
-    pub accelerated_window: u32,
-    /// Packets all members together may send in one rotation, retransmissions included.
-    pub global_window: u32,
-    /// The distance, in packets, that `seq` may run ahead of the safe line. It bounds the packets that one slow member
-    /// can make the others keep (Spread: 1600).
-    pub outstanding_window: u32,
+    /// The bounds on the packets that may be sent.
+    pub windows: Windows,
     /// The event that raises the token's priority.
     pub priority_method: PriorityMethod,
     /// The largest datagram, in bytes of UDP payload.
@@ -133,10 +127,7 @@ impl RingConfig {
             closed: false,
             electorate: Vec::new(),
             protocol: Protocol::Accelerated,
-            personal_window: 40,
-            accelerated_window: 40,
-            global_window: 320,
-            outstanding_window: 1600,
+            windows: Windows::default(),
             priority_method: PriorityMethod::Second,
             datagram_bytes: Self::DEFAULT_DATAGRAM_BYTES,
             seal_bytes: SEAL_BYTES,
@@ -150,7 +141,7 @@ impl RingConfig {
     /// The same ring, ordered by the original protocol.
     pub fn original(mut self) -> Self {
         self.protocol = Protocol::Original;
-        self.accelerated_window = 0;
+        self.windows.accelerated = 0;
         self
     }
 
@@ -164,7 +155,7 @@ impl RingConfig {
         if self.electorate.len() > Self::MAX_MEMBERS || !ascending {
             return Err(RingConfigError::Electorate);
         }
-        self.check_windows()?;
+        self.windows.check(self.protocol)?;
         let (min, max) = (Self::MIN_DATAGRAM_BYTES, Burst::MAX_BYTES);
         if !(min..=max).contains(&self.datagram_bytes) {
             return Err(RingConfigError::DatagramBytes { min, max });
@@ -175,29 +166,6 @@ impl RingConfig {
         let most = self.backlog_bytes.min(MOST_MESSAGE_BYTES);
         if !(1..=most).contains(&self.message_bytes) {
             return Err(RingConfigError::MessageBytes);
-        }
-        Ok(())
-    }
-
-    fn check_windows(&self) -> Result<(), RingConfigError> {
-        let wrong = |what| Err(RingConfigError::Window(what));
-        if self.personal_window == 0 {
-            return wrong("personal_window must be at least 1");
-        }
-        if self.accelerated_window > self.personal_window {
-            return wrong("accelerated_window must not be larger than personal_window");
-        }
-        if self.protocol == Protocol::Original && self.accelerated_window != 0 {
-            return wrong("totem-ring sends nothing after the token: accelerated_window must be 0");
-        }
-        if self.global_window == 0 {
-            return wrong("global_window must be at least 1");
-        }
-        if self.outstanding_window < self.personal_window {
-            return wrong("outstanding_window must be at least personal_window");
-        }
-        if self.outstanding_window > Settings::MOST_OUTSTANDING {
-            return wrong("outstanding_window must be at most 1048576");
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use alloc::collections::BTreeMap;
 
 use rota_core::contract::{Histogram, NodeId, PeerCounters};
+use rota_core::wire::DecodeError;
 
 /// The most members with counters of their own: as many as a ring may have.
 const PEERS: usize = 128;
@@ -72,6 +73,8 @@ counters! {
     visits_throttled,
     /// Datagrams that are no packet.
     datagrams_malformed,
+    /// Datagrams of another version of the format: their sender is an older or a newer program.
+    datagrams_other_version,
     /// Datagrams of another cluster.
     datagrams_foreign_cluster,
     /// Datagrams of another ring, or of a process that is not a member.
@@ -115,6 +118,17 @@ counters! {
 }
 
 impl Counters {
+    /// Counts a datagram that cannot be read. One of another version is no garbage: its sender is a node that is to be
+    /// upgraded, or was before this one.
+    #[cold]
+    pub(super) fn refuse(&mut self, why: DecodeError) {
+        if why.is_other_version() {
+            self.datagrams_other_version += 1;
+        } else {
+            self.datagrams_malformed += 1;
+        }
+    }
+
     /// The counters of a member. With open membership there may be ever new nodes: beyond `PEERS` the counters of the
     /// node with the largest id are forgotten.
     pub(super) fn peer(&mut self, node: NodeId) -> &mut PeerCounters {

@@ -103,6 +103,20 @@ impl Deaf {
         });
     }
 
+    /// Its invariants, at the member `me`.
+    pub fn check(&self, me: NodeId) {
+        let suspects = [self.suspect, self.in_vain];
+        let mut accused = suspects.iter().flatten().map(|of| of.node);
+        assert!(
+            accused.all(|node| node != me) && self.behind.is_none_or(|of| of.node != me),
+            "no member suspects itself"
+        );
+        assert!(
+            self.suspect.is_none() || self.in_vain.is_none(),
+            "a packet is its own or another's"
+        );
+    }
+
     pub fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
         let Self {
             suspect,

@@ -39,9 +39,9 @@ pub(super) struct Demand {
 impl Flow {
     pub const fn new(config: &RingConfig) -> Self {
         Self {
-            personal: config.personal_window as u64,
-            global: config.global_window as u64,
-            outstanding: config.outstanding_window as u64,
+            personal: config.windows.personal as u64,
+            global: config.windows.global as u64,
+            outstanding: config.windows.outstanding as u64,
             sent_last: 0,
             wanted_last: 0,
             credit: 0,
@@ -138,9 +138,9 @@ mod tests {
 
     fn flow(personal: u32, global: u32) -> Flow {
         let mut config = RingConfig::new(1, vec![]);
-        config.personal_window = personal;
-        config.global_window = global;
-        config.outstanding_window = 100;
+        config.windows.personal = personal;
+        config.windows.global = global;
+        config.windows.outstanding = 100;
         Flow::new(&config)
     }
 

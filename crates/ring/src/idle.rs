@@ -10,6 +10,7 @@ use core::hash::Hasher;
 use crate::wire::Token;
 use rota_core::contract::{Time, TimerReason};
 use rota_core::fingerprint::Fingerprint;
+use rota_core::mutants::{self, Mutant};
 use rota_core::timing::Timers;
 
 /// Quiet visits before the token is marked idle. At the first the representative learns that all members had every
@@ -98,8 +99,9 @@ impl Idle {
     }
 
     /// Whether this member, which has something to send, has to ask the representative now.
-    pub const fn ask(&mut self, now: Time) -> bool {
-        let ask = !self.is_rep && self.passed_idle && self.hurry_at.is_none();
+    pub fn ask(&mut self, now: Time) -> bool {
+        let may_ask = !self.is_rep || mutants::on(Mutant::I12);
+        let ask = may_ask && self.passed_idle && self.hurry_at.is_none();
         if ask {
             self.hurry_at = Some(now.after(self.timers.token_retransmit));
         }
@@ -124,6 +126,24 @@ impl Idle {
     /// The `token_seq` of the token that is held.
     pub fn held(&self) -> Option<u64> {
         self.held.as_ref().map(|(token, _)| token.token_seq)
+    }
+
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(
+            self.is_rep || self.held.is_none() && self.quiet_visits == 0,
+            "the representative holds the token"
+        );
+        assert!(
+            !self.is_rep || self.hurry_at.is_none(),
+            "the representative asks nobody to hurry"
+        );
+        assert!(
+            self.held
+                .as_ref()
+                .is_none_or(|(token, _)| token.idle && is_quiet(token)),
+            "a token is held while nothing waits for it"
+        );
     }
 
     pub fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {

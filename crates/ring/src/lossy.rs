@@ -9,6 +9,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use rota_core::contract::{Seq, Time};
+use rota_core::invariants::FEW as FEW_MEMBERS;
 use rota_core::mutants::{self, Mutant};
 use rota_core::wire::RequestRange;
 
@@ -62,7 +63,7 @@ impl Lossy {
     pub fn on_new(&mut self, member: u16, asked_for: bool) {
         let came = &mut self.of[usize::from(member)];
         came.all += 1;
-        came.asked_for += u64::from(asked_for);
+        came.asked_for += u64::from(asked_for) << u32::from(mutants::on(Mutant::I13));
     }
 
     /// Notes a packet that came although it was here.
@@ -101,6 +102,17 @@ impl Lossy {
         *self = Self::new(self.of.len());
         self.since = Some(now);
         much && of_each && alone && !mutants::on(Mutant::M59)
+    }
+}
+
+impl Lossy {
+    /// Its invariants.
+    pub fn check(&self) {
+        let is_sound = |came: &Came| came.asked_for <= came.all;
+        assert!(
+            self.of.len() > FEW_MEMBERS || self.of.iter().all(is_sound),
+            "packets that were requested are packets"
+        );
     }
 }
 

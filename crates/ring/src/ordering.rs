@@ -5,28 +5,25 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::deaf::Deaf;
-use super::delivery::Delivery;
 use super::flow::Flow;
-use super::idle::Idle;
-use super::lossy::Lossy;
-use super::patience::RequestDelay;
-use super::priority::Priority;
+use super::packets::Packets;
 use super::recovering::Recovering;
-use super::resend::Resend;
+use super::requests::Requests;
+use super::roster::Roster;
+use super::rotation::Rotation;
 use super::slot::Slot;
 use super::{Counters, Protocol, RingConfig};
-use crate::wire::{Hurry, Packet, Settings, Token};
-use rota_core::buffer::Buffer;
+use crate::wire::{Data, Hurry, Packet, Settings, Token};
+use rota_core::buffer::Inserted;
 use rota_core::contract::{
-    Burst, Channel, Class, Incarnation, NodeId, Output, Process, RingId, Seq, Service, Target,
-    Time, TimerReason,
+    Burst, Channel, Class, Message, NodeId, Output, Process, RingId, Seq, Target, Time, TimerReason,
 };
-use rota_core::pack::{Inbox, Outbox};
+use rota_core::pack::Outbox;
 use rota_core::wire::Frame;
 
 /// The state that outlives a ring and is lent to it for one call.
 #[derive(Debug)]
-pub struct Context<'a> {
+pub(crate) struct Context<'a> {
     /// The time of the call.
     pub now: Time,
     /// Messages waiting to be numbered.
@@ -56,54 +53,20 @@ impl Context<'_> {
 pub struct Ordering {
     /// This member's configuration, with the settings in force on the ring.
     pub(super) config: RingConfig,
-    /// The settings of the members, in their order; empty on a ring of one.
-    pub(super) told: Vec<Settings>,
-    pub(super) ring: RingId,
-    pub(super) me: NodeId,
-    /// Place of this member among the members.
-    pub(super) my_index: u16,
-    pub(super) successor: NodeId,
-    pub(super) predecessor: NodeId,
-    pub(super) members: Vec<Process>,
-    pub(super) buffer: Buffer<Slot>,
-    pub(super) delivery: Delivery,
-    pub(super) inbox: Inbox,
-    pub(super) unpacking: Option<Unpacking>,
+    pub(super) roster: Roster,
+    pub(super) packets: Packets,
+    pub(super) requests: Requests,
     pub(super) flow: Flow,
-    pub(super) priority: Priority,
-    pub(super) resend: Resend,
-    pub(super) idle: Idle,
-    /// `token_seq` of the newest token accepted or sent.
-    pub(super) token_seq: u64,
-    /// `seq` of the token received in the last visit.
-    pub(super) seq_received: Seq,
-    pub(super) patience: RequestDelay,
-    /// Missing packets up to this sequence number have been requested.
-    pub(super) asked_up_to: Seq,
-    /// `aru` of the token sent in the last visit.
-    pub(super) aru_sent: Seq,
-    /// The sequence number up to which all members are known to have every packet.
-    pub(super) safe_line: Seq,
+    pub(super) rotation: Rotation,
+    pub(super) deaf: Deaf,
     /// The recovery, until the ring is installed.
     pub(super) recovering: Option<Recovering>,
-    /// The ring has broken and another follows: nothing new is ordered on it.
-    pub(super) ended: bool,
-    pub(super) deaf: Deaf,
-    pub(super) lossy: Lossy,
-}
-
-/// The packet whose messages are being handed out.
-#[derive(Clone, Copy, Hash, Debug)]
-pub(super) struct Unpacking {
-    pub seq: Seq,
-    pub member: u16,
-    pub service: Service,
 }
 
 impl Ordering {
     /// Member `me` of `ring`, whose `members` are listed by ascending id and contain it. `starts` has the counter of
     /// the first message of each of them, `told` its settings.
-    pub fn new(
+    pub(crate) fn new(
         own: &RingConfig,
         ring: RingId,
         members: Vec<Process>,
@@ -112,62 +75,35 @@ impl Ordering {
         now: Time,
     ) -> Self {
         let config = own.agreed(&told);
-        let count = members.len();
-        let my_index = members
-            .iter()
-            .position(|member| member.node == me)
-            .unwrap_or(0);
-        let neighbour = |step: usize| members[(my_index + step) % count].node;
-        let my_index = my_index as u16;
-        let (successor, predecessor) = (neighbour(1), neighbour(count - 1));
-        // Twice the window: another member's safe line may be one window ahead of the deliveries here. All keep as many
-        // packets, so that in recovery each can take every packet that another has.
-        let personal = told.iter().map(|settings| settings.personal_window).max();
-        let personal = personal.unwrap_or(0).max(config.personal_window);
-        let packets = 2 * config.outstanding_window as usize + personal as usize;
+        let most = most_packets(&config, &told);
+        let window = u64::from(config.windows.outstanding);
+        let requests = Requests::new(members.len(), config.request_ranges());
+        let roster = Roster::new(ring, members, told, me);
         Self {
-            ring,
-            me,
-            my_index,
-            successor,
-            predecessor,
-            buffer: Buffer::new(0, packets),
-            delivery: Delivery::new(0, starts),
-            inbox: Inbox::new(config.most_message()),
-            unpacking: None,
+            packets: Packets::new(most, starts, config.most_message(), window),
+            requests,
             flow: Flow::new(&config),
-            priority: Priority::new(&config, predecessor),
-            resend: Resend::new(now, config.timers),
-            idle: Idle::new(ring.rep == me, config.timers),
-            token_seq: 0,
-            seq_received: 0,
-            patience: RequestDelay::new(),
-            asked_up_to: 0,
-            aru_sent: 0,
-            safe_line: 0,
-            recovering: None,
-            ended: false,
+            rotation: Rotation::new(now, &config, &roster),
             deaf: Deaf::default(),
-            lossy: Lossy::new(members.len()),
-            members,
+            recovering: None,
+            roster,
             config,
-            told,
         }
     }
 
     /// One sentence for each member and each setting that differs from `own`.
     pub(crate) fn differences(&self, own: &RingConfig) -> Vec<String> {
-        own.differences(&self.members, &self.told)
+        self.roster.differences(own)
     }
 
     /// The ring's identity.
     pub const fn ring(&self) -> RingId {
-        self.ring
+        self.roster.ring()
     }
 
     /// Its members, by ascending id.
     pub fn members(&self) -> &[Process] {
-        &self.members
+        self.roster.members()
     }
 
     /// The protocol in force: nothing is accelerated before the ring is installed (membership §0.6).
@@ -180,36 +116,25 @@ impl Ordering {
     }
 
     /// The class to read first.
-    pub fn reading(&self) -> Class {
-        match self.protocol() {
-            Protocol::Accelerated => self.priority.reading(),
-            Protocol::Original => Class::Data,
-        }
+    pub(crate) fn reading(&self) -> Class {
+        self.rotation.reading(self.protocol())
     }
 
     /// The time of the next call of `on_timer`, and its reason.
-    pub fn next_timer(&self) -> Option<(Time, TimerReason)> {
-        if self.is_alone() {
-            return None;
-        }
-        let resend = self.resend.next_timer();
-        Some(
-            self.idle
-                .next_timer()
-                .map_or(resend, |idle| idle.min(resend)),
-        )
+    pub(crate) fn next_timer(&self) -> Option<(Time, TimerReason)> {
+        (!self.roster.is_alone()).then(|| self.rotation.next_timer())
     }
 
     /// Creates the ring's first token. Called on the representative, once.
-    pub fn start(&mut self, ctx: &mut Context<'_>) {
-        if self.is_alone() {
+    pub(crate) fn start(&mut self, ctx: &mut Context<'_>) {
+        if self.roster.is_alone() {
             return;
         }
         let token = Token {
             cluster: self.config.cluster,
-            ring: self.ring,
+            ring: self.ring(),
             // As if the last member had passed it on.
-            sender: self.predecessor,
+            sender: self.roster.predecessor(),
             token_seq: 1,
             seq: 0,
             aru: 0,
@@ -225,97 +150,161 @@ impl Ordering {
 
     /// The local aru: the sequence number up to which this member has every packet.
     pub const fn aru(&self) -> Seq {
-        self.buffer.aru()
+        self.packets.aru()
     }
 
     /// The sequence number up to which all members are known to have every packet.
     pub const fn safe_line(&self) -> Seq {
-        self.safe_line
-    }
-
-    /// Whether this member has had the token, or anything ordered by it.
-    pub const fn has_seen_token(&self) -> bool {
-        self.token_seq > 0
-    }
-
-    /// The aru that this member reports in the token. An application that does not take its deliveries holds it back,
-    /// and so, through the safe line, the sending of all members: the buffer is bounded.
-    pub(super) fn reported_aru(&self) -> Seq {
-        if self.recovering.is_some() {
-            return self.buffer.aru();
-        }
-        let window = u64::from(self.config.outstanding_window);
-        self.buffer
-            .aru()
-            .min(self.delivery.delivered().saturating_add(window))
+        self.packets.safe_line()
     }
 
     /// Whether the application holds back the aru that this member reports.
-    pub fn waits_for_application(&self) -> bool {
-        self.reported_aru() < self.buffer.aru()
+    pub(crate) fn waits_for_application(&self) -> bool {
+        self.packets.reported_aru() < self.packets.aru()
+    }
+
+    /// Whether this member has, or had, a packet.
+    pub fn has_received(&self, seq: Seq) -> bool {
+        self.packets.has_received(seq)
+    }
+
+    /// The next message to deliver, if one is due.
+    #[inline(always)]
+    pub(crate) fn poll_message(&mut self, ctx: &mut Context<'_>) -> Option<Message> {
+        self.packets.next_message(&self.roster, ctx.counters)
+    }
+
+    /// Takes a packet of this ring (thesis §3.1.3). If it is new and wraps a packet of an old ring, returns the frame
+    /// that wraps it.
+    #[inline(always)]
+    pub(crate) fn on_data(&mut self, ctx: &mut Context<'_>, data: Data) -> Option<Frame> {
+        let Some(member) = self.roster.index_of(data.sender) else {
+            ctx.counters.datagrams_foreign_ring += 1;
+            return None;
+        };
+        if data.encapsulated && self.recovering.is_none() {
+            // An installed ring has all wrapped packets, and no more are sent.
+            ctx.counters.packets_duplicate += 1;
+            return None;
+        }
+        self.rotation.on_data(&data);
+        self.keep(ctx, member, data)
+    }
+
+    #[inline(always)]
+    fn keep(&mut self, ctx: &mut Context<'_>, member: u16, data: Data) -> Option<Frame> {
+        let Data {
+            seq,
+            service,
+            round,
+            frame,
+            encapsulated,
+            ..
+        } = data;
+        let wrapped = encapsulated.then(|| frame.clone());
+        let slot = Slot {
+            member,
+            service,
+            round,
+            frame,
+            encapsulated,
+            delivered: false,
+        };
+        match self.packets.put(seq, slot) {
+            Inserted::New => {
+                ctx.counters.packets_received += 1;
+                if self.requests.on_new(seq, member) {
+                    let sender = self.roster.process(member).node;
+                    ctx.counters.peer(sender).repaired += 1;
+                }
+                return wrapped;
+            }
+            Inserted::Duplicate => {
+                ctx.counters.packets_duplicate += 1;
+                let is_own = member == self.roster.my_index();
+                self.requests.on_duplicate(seq, is_own);
+            }
+            Inserted::BeyondWindow => ctx.counters.packets_beyond_window += 1,
+        }
+        None
     }
 
     /// Orders the messages that wait in the outbox, or sees that a token comes for them.
-    pub fn on_submit(&mut self, ctx: &mut Context<'_>) {
-        if self.is_alone() {
+    pub(crate) fn on_submit(&mut self, ctx: &mut Context<'_>) {
+        if self.roster.is_alone() {
             self.order_alone(ctx);
-        } else if let Some(token) = self.take_held() {
+        } else if let Some(token) = self.rotation.take_held() {
             self.visit(ctx, token);
-        } else if self.idle.ask(ctx.now) {
+        } else if self.rotation.has_to_hurry(ctx.now) {
             self.send_hurry(ctx);
         }
     }
 
-    /// The held token, if this member holds one.
-    fn take_held(&mut self) -> Option<Token> {
-        if self.idle.is_holding() {
-            self.idle.hurry()
-        } else {
-            None
+    /// Orders the waiting messages on a ring of one, which needs no token: they are ordered, and safe, at once.
+    fn order_alone(&mut self, ctx: &mut Context<'_>) {
+        self.packets.discard();
+        while self.packets.application_has_room() {
+            if ctx.waiting() == 0 {
+                break;
+            }
+            let Some(out) = ctx.outbox.take() else { break };
+            let seq = self.aru() + 1;
+            self.trace(ctx, seq, &out.frame);
+            let slot = Slot {
+                member: self.roster.my_index(),
+                service: out.service,
+                round: 0,
+                frame: out.frame,
+                encapsulated: false,
+                delivered: false,
+            };
+            self.packets.put_own(seq, slot);
+            self.packets.on_safe(seq);
+            ctx.counters.packets_sent += 1;
         }
     }
 
     /// Lets the held token go on the representative, as another member has something to send.
-    pub fn on_hurry(&mut self, ctx: &mut Context<'_>, hurry: &Hurry) {
-        if self.member_index(hurry.sender).is_none() {
+    pub(crate) fn on_hurry(&mut self, ctx: &mut Context<'_>, hurry: &Hurry) {
+        if self.roster.index_of(hurry.sender).is_none() {
             ctx.counters.datagrams_foreign_ring += 1;
             return;
         }
-        if self.ring.rep != self.me {
+        if !self.roster.is_rep() {
             return;
         }
-        if let Some(token) = self.idle.hurry() {
+        if let Some(token) = self.rotation.on_hurry() {
             self.visit(ctx, token);
         }
     }
 
     /// Acts on a time that `next_timer` named.
-    pub fn on_timer(&mut self, ctx: &mut Context<'_>) {
-        if self.is_alone() {
+    pub(crate) fn on_timer(&mut self, ctx: &mut Context<'_>) {
+        if self.roster.is_alone() {
             return;
         }
-        if let Some(token) = self.idle.due(ctx.now) {
+        if let Some(token) = self.rotation.hold_over(ctx.now) {
             ctx.counters.token_holds += 1;
             self.visit(ctx, token);
         }
-        if self.idle.ask_again(ctx.now) {
+        if self.rotation.has_to_hurry_again(ctx.now) {
             self.send_hurry(ctx);
         }
-        if let Some(token) = self.resend.due(ctx.now) {
+        if let Some(token) = self.rotation.repeat(ctx.now) {
             ctx.counters.token_retransmissions += 1;
             self.send_token(ctx, token);
         }
     }
 
     /// Whether the token has been away for so long that the ring counts as broken.
-    pub fn has_lost_token(&mut self, now: Time) -> bool {
-        !self.is_alone() && self.resend.lost(now)
+    pub(crate) fn has_lost_token(&mut self, now: Time) -> bool {
+        !self.roster.is_alone() && self.rotation.is_lost(now)
     }
 
     /// The same as [`Self::has_lost_token`], callable at any time. A holder of an idle ring's token that is this late
     /// has slept through the end of the hold: the others have given the ring up.
-    pub const fn is_overdue(&self, now: Time) -> bool {
-        !self.is_alone() && self.resend.is_overdue(now)
+    pub(crate) const fn is_overdue(&self, now: Time) -> bool {
+        !self.roster.is_alone() && self.rotation.is_overdue(now)
     }
 
     /// Sends a hurry to all members. Only the representative has to know, but so the others wake up while the token is
@@ -324,8 +313,8 @@ impl Ordering {
         ctx.counters.hurries += 1;
         let hurry = Hurry {
             cluster: self.config.cluster,
-            ring: self.ring,
-            sender: self.me,
+            ring: self.ring(),
+            sender: self.roster.me(),
         };
         ctx.outputs.push_back(Output::Send {
             class: Class::Data,
@@ -333,20 +322,15 @@ impl Ordering {
             to: Target::Others,
             burst: Burst::single(Packet::Hurry(hurry).encode_sealed(self.config.seal_bytes)),
             after: None,
-            pace: None,
         });
     }
 
     pub(super) fn send_token(&self, ctx: &mut Context<'_>, token: Token) {
         ctx.outputs.push_back(send_to(
-            self.successor,
+            self.roster.successor(),
             &Packet::Token(token),
             self.config.seal_bytes,
         ));
-    }
-
-    pub(super) const fn is_alone(&self) -> bool {
-        self.members.len() == 1
     }
 
     /// Tells the trace which messages were numbered with this packet.
@@ -365,10 +349,26 @@ impl Ordering {
         }
     }
 
-    /// Whether `incarnation` is the one of member `node`.
-    pub fn is_member(&self, node: NodeId, incarnation: Incarnation) -> bool {
-        self.members.contains(&Process { node, incarnation })
+    /// Asserts the invariants of the ordering and of its parts.
+    pub(crate) fn check(&self) {
+        self.roster.check();
+        self.packets.check(self.recovering.is_some());
+        self.requests.check(self.packets.reach());
+        self.flow.check();
+        self.rotation.check(&self.roster);
+        self.deaf.check(self.roster.me());
+        if let Some(recovering) = &self.recovering {
+            recovering.check();
+        }
     }
+}
+
+/// The packets that a member keeps, at most: twice the window, as another member's safe line may be one window ahead of
+/// the deliveries here. All keep as many packets, so that in recovery each can take every packet that another has.
+fn most_packets(config: &RingConfig, told: &[Settings]) -> usize {
+    let personal = told.iter().map(|settings| settings.personal_window).max();
+    let personal = personal.unwrap_or(0).max(config.windows.personal);
+    2 * config.windows.outstanding as usize + personal as usize
 }
 
 /// A control message to one node, with `seal_bytes` left at its end.
@@ -379,6 +379,5 @@ pub(crate) fn send_to(node: NodeId, packet: &Packet, seal_bytes: usize) -> Outpu
         to: Target::Node(node),
         burst: Burst::single(packet.encode_sealed(seal_bytes)),
         after: None,
-        pace: None,
     }
 }

@@ -94,6 +94,19 @@ impl RequestDelay {
         self.rounds = MOST.min(self.rounds + 1);
     }
 
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(self.rounds <= MOST, "the delay has an end");
+        assert!(
+            self.visits < TRIED_FOR && self.asked_for < REMEMBERED,
+            "visits are counted up to a bound"
+        );
+        assert!(
+            self.seqs.is_sorted_by(|later, earlier| later >= earlier),
+            "tokens number more and more packets"
+        );
+    }
+
     pub fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
         let Self {
             seqs,

@@ -32,6 +32,18 @@ impl Priority {
         }
     }
 
+    /// Its invariants, at a member that has had this token last.
+    pub fn check(&self, token_seq: u64) {
+        assert!(
+            self.visit_before <= self.visit && self.visit <= token_seq,
+            "visits follow each other"
+        );
+        assert!(
+            self.protocol == Protocol::Accelerated || self.first == Class::Data,
+            "the token goes first if it is accelerated"
+        );
+    }
+
     pub const fn reading(&self) -> Class {
         self.first
     }

@@ -62,6 +62,18 @@ impl Recovering {
         self.queue.retain(|(queued, _)| *queued != seq);
     }
 
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(
+            !self.complete || self.acknowledged,
+            "a recovery that is complete is acknowledged"
+        );
+        assert!(
+            !self.flag_is_mine || self.clear_visits == 0,
+            "no visit is clear while this member has packets to send"
+        );
+    }
+
     /// Steps 2 to 6 of A8. The `seq` and the aru of `token` are already those of this visit; `aru_received` is the aru
     /// that it came with, and `local_aru` the aru of this member.
     pub fn on_token(&mut self, token: &mut Token, aru_received: Seq, local_aru: Seq) {

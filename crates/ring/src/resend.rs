@@ -1,9 +1,11 @@
-//! The repetition of the last token until something shows that it arrived (membership A10).
+//! The last token: the time to send it again, until something shows that it arrived (membership A10), and the time from
+//! which it counts as lost (A4). `Ordering::on_timer` acts on the one; `RingEngine::on_operational_timer` and
+//! `Recovery::on_timer` act on the other.
 
 use core::hash::Hasher;
 
 use crate::wire::Token;
-use rota_core::contract::{Time, TimerReason};
+use rota_core::contract::{NodeId, RingId, Time, TimerReason};
 use rota_core::fingerprint::Fingerprint;
 use rota_core::mutants::{self, Mutant};
 use rota_core::timing::Timers;
@@ -37,7 +39,7 @@ impl Resend {
     /// (A4), even if the configured time-out is shorter. Returns the time, in nanoseconds, that this one was away,
     /// unless it may have been held.
     pub fn on_token(&mut self, now: Time, idle: bool) -> Option<u64> {
-        self.last = None;
+        self.last.take_if(|_| !(idle && mutants::on(Mutant::I11)));
         let before = self.visited_at.replace(now).filter(|_| !idle);
         let took = before.map(|before| now.since(before));
         if let Some(took) = took {
@@ -96,6 +98,26 @@ impl Resend {
             Some(_) => loss.min((self.resend_at, TimerReason::TokenRetransmit)),
             None => loss,
         }
+    }
+
+    /// Whether a token is repeated.
+    pub const fn repeats(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// Its invariants, at the member `me` of `ring`.
+    pub fn check(&self, ring: RingId, me: NodeId, token_seq: u64) {
+        let is_mine = |token: &Token| token.ring == ring && token.sender == me;
+        assert!(
+            self.last.as_ref().is_none_or(is_mine),
+            "a member repeats its own token"
+        );
+        assert!(
+            self.last
+                .as_ref()
+                .is_none_or(|token| token.token_seq == token_seq),
+            "the newest token is repeated"
+        );
     }
 
     pub fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {

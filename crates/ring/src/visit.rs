@@ -6,15 +6,13 @@
 //!    their numbers, and part them into those before and those after the token;
 //! 4. [`update_token`](Ordering::update_token): `seq`, `aru`, `fcc`, `rtr`;
 //! 5. [`send`](Ordering::send): first part, token, second part;
-//! 6. [`settle`](Ordering::settle): forget the packets that all have and this member has delivered.
+//! 6. [`discard`](super::packets::Packets::discard) the packets that all have and this member has delivered.
 
 use alloc::vec::Vec;
 
-use super::deaf::Next;
 use super::flow::Demand;
 use super::ordering::{Context, Ordering};
 use super::recovering::Recovering;
-use super::requests::union;
 use super::slot::Slot;
 use super::{Counters, Protocol, aru};
 use crate::wire::{Data, Token};
@@ -22,8 +20,6 @@ use rota_core::burst::BurstBuilder;
 use rota_core::contract::{Burst, Channel, Class, Output, Seq, Target, Time};
 use rota_core::mutants::{self, Mutant};
 use rota_core::pack::OutFrame;
-use rota_core::wire::RequestRange;
-use rota_core::wire::push_merged;
 
 /// The state and the results of one visit of the token.
 #[derive(Debug)]
@@ -57,29 +53,22 @@ impl Visit {
 
 impl Ordering {
     /// Takes a token of this ring: holds it, or begins its visit.
-    pub fn on_token(&mut self, ctx: &mut Context<'_>, token: Token) {
+    pub(crate) fn on_token(&mut self, ctx: &mut Context<'_>, token: Token) {
         if !self.accept(ctx, &token) {
             return;
         }
-        let took = self.resend.on_token(ctx.now, token.idle);
+        let took = self.rotation.on_token(ctx.now, &token);
         self.count_rotation(ctx.counters, took);
-        let next = self.next_behind(token.aru);
-        self.deaf.on_token(ctx.now, &token, (self.me, next));
+        let (me, my_index) = (self.roster.me(), self.roster.my_index());
+        let next = self.packets.next_behind(token.aru, my_index);
+        self.deaf.on_token(ctx.now, &token, (me, next));
         if self.recovering.is_some() {
             self.visit(ctx, token);
-        } else if let Some(token) = self.idle.on_token(ctx.now, token, ctx.waiting() > 0) {
+        } else if let Some(token) = self
+            .rotation
+            .hold_if_idle(ctx.now, token, ctx.waiting() > 0)
+        {
             self.visit(ctx, token);
-        }
-    }
-
-    /// The state of the packet behind the token's aru at this member.
-    fn next_behind(&self, aru: Seq) -> Next {
-        match self.buffer.get(aru.saturating_add(1)) {
-            Some(slot) if slot.member == self.my_index => Next::HasOwn,
-            Some(_) => Next::Has,
-            // The packet may have been forgotten here.
-            None if self.buffer.aru() > aru => Next::Has,
-            None => Next::Lacks,
         }
     }
 
@@ -92,23 +81,21 @@ impl Ordering {
 
     /// The visit itself; also entered with a token that was held.
     pub(super) fn visit(&mut self, ctx: &mut Context<'_>, token: Token) {
-        self.priority.begin_visit(token.token_seq);
-        let mut visit = Visit::new(token, self.reported_aru());
+        self.rotation.begin_visit(&token);
+        let mut visit = Visit::new(token, self.packets.reported_aru());
         self.answer_requests(ctx, &mut visit);
         self.number_packets(ctx, &mut visit);
         self.update_token(ctx, &mut visit);
         self.send(ctx, visit);
-        self.settle();
+        self.packets.discard();
     }
 
     /// A repeated token is dropped (membership A10); so is one that contradicts what this member
     /// knows, or comes from another than its predecessor: no member of this ring can have sent it.
     fn accept(&mut self, ctx: &mut Context<'_>, token: &Token) -> bool {
-        if token.token_seq <= self.token_seq && !mutants::on(Mutant::M09) {
+        if !self.rotation.is_new(token) && !mutants::on(Mutant::M09) {
             ctx.counters.token_duplicates += 1;
-            if mutants::on(Mutant::M11) {
-                self.resend.on_token(ctx.now, false);
-            }
+            self.rotation.on_repeated(ctx.now);
             return false;
         }
         if !self.can_be(token) {
@@ -116,49 +103,38 @@ impl Ordering {
             return false;
         }
         if mutants::on(Mutant::M01) {
-            self.safe_line = self.safe_line.max(token.aru);
+            self.packets.on_safe(token.aru);
         }
-        self.token_seq = token.token_seq;
         ctx.counters.token_rotations += 1;
         true
     }
 
     /// Whether this member would take a token now.
     pub(crate) fn takes(&self, token: &Token) -> bool {
-        token.token_seq > self.token_seq && self.can_be(token)
+        self.rotation.is_new(token) && self.can_be(token)
     }
 
     fn can_be(&self, token: &Token) -> bool {
-        let far = self
-            .buffer
-            .discarded()
-            .saturating_add(self.buffer.capacity());
-        token.sender == self.predecessor
-            && token.aru >= self.safe_line
-            && token.seq >= self.seq_received
-            && token.seq <= far
+        token.sender == self.roster.predecessor()
+            && token.aru >= self.packets.safe_line()
+            && token.seq <= self.packets.reach()
+            && self.rotation.may_follow(token)
             // When the first member installs a ring, no member has packets of an old one to send.
             && (self.recovering.is_some() || !token.recovering)
-            && token.token_seq < u64::MAX / 2
     }
 
     /// Sends the requested packets again that are here (§III-B1); the others stay requested. Requests for packets that
     /// all members are known to have are stale.
     fn answer_requests(&mut self, ctx: &mut Context<'_>, visit: &mut Visit) {
         let (mut open, mut left) = (Vec::new(), Vec::new());
-        let most = self.config.request_ranges();
         let limit = self.flow.retransmission_limit();
         for range in core::mem::take(&mut visit.token.rtr) {
-            let first = range.first.max(self.buffer.discarded() + 1);
+            let first = range.first.max(self.packets.discarded() + 1);
             for seq in first..=range.last() {
-                let one = RequestRange {
-                    first: seq,
-                    count: 1,
-                };
-                match self.buffer.get(seq) {
+                match self.packets.get(seq) {
                     Some(slot) if self.leaves_to_others(ctx.now, (seq, slot.member), visit) => {
-                        push_merged(&mut left, one, most);
-                        push_merged(&mut open, one, most);
+                        self.requests.add(seq, &mut left);
+                        self.requests.add(seq, &mut open);
                     }
                     Some(slot) if u64::from(visit.resent) < limit => {
                         // The round stays as it was: a repeated packet says nothing about the holder of the token.
@@ -169,12 +145,10 @@ impl Ordering {
                         // Others that have the packet may be heard where this member is not.
                         if self.deaf.is_asked_in_vain(seq) {
                             self.deaf.on_unheard(ctx.now, self.config.timers.token_loss);
-                            push_merged(&mut open, one, most);
+                            self.requests.add(seq, &mut open);
                         }
                     }
-                    _ => {
-                        push_merged(&mut open, one, most);
-                    }
+                    _ => self.requests.add(seq, &mut open),
                 }
             }
         }
@@ -187,8 +161,8 @@ impl Ordering {
     /// member. This member still sends the first missing packet itself.
     fn leaves_to_others(&self, now: Time, (seq, member): (Seq, u16), visit: &Visit) -> bool {
         let is_first = seq == visit.token.aru + 1;
-        let has_others = self.members.len() > 2;
-        member == self.my_index && has_others && !is_first && self.deaf.leaves(now, seq)
+        let has_others = self.members().len() > 2;
+        member == self.roster.my_index() && has_others && !is_first && self.deaf.leaves(now, seq)
     }
 
     /// Decides how many packets this visit sends and numbers them (§III-B1). The last
@@ -199,7 +173,7 @@ impl Ordering {
             fcc: visit.token.fcc,
             wanted: visit.token.backlog,
             seq: visit.token.seq,
-            safe_line: self.safe_line,
+            safe_line: self.packets.safe_line(),
             resent: visit.resent,
         };
         let allowed = self.flow.allowed(&demand);
@@ -207,7 +181,7 @@ impl Ordering {
         ctx.counters.visits_throttled += u64::from(self.flow.throttled(&demand, allowed));
         let before_token = match self.protocol() {
             Protocol::Accelerated => {
-                allowed.saturating_sub(u64::from(self.config.accelerated_window))
+                allowed.saturating_sub(u64::from(self.config.windows.accelerated))
             }
             Protocol::Original => allowed,
         };
@@ -250,14 +224,10 @@ impl Ordering {
         if !encapsulated {
             self.trace(ctx, seq, &out.frame);
         }
-        let round = if before_token {
-            self.priority.stamp_before_token()
-        } else {
-            self.priority.stamp_after_token()
-        };
+        let round = self.rotation.stamp(before_token);
         let OutFrame { service, frame } = out;
         let slot = Slot {
-            member: self.my_index,
+            member: self.roster.my_index(),
             service,
             round,
             frame,
@@ -271,32 +241,33 @@ impl Ordering {
             &mut visit.after
         };
         data.append_to(bursts, left, self.config.seal_bytes);
-        // Own packets are received here: nothing is read back from the network (thesis §5.1.5).
-        self.buffer.insert(seq, slot);
-        if !encapsulated {
-            self.delivery.on_packet(&mut self.buffer, seq, service);
-        }
+        self.packets.put_own(seq, slot);
     }
 
     /// Updates the token's fields (§III-B2).
     fn update_token(&mut self, ctx: &mut Context<'_>, visit: &mut Visit) {
         self.request_missing(ctx, visit);
-        let local_aru = self.reported_aru();
+        let local_aru = self.packets.reported_aru();
         let token = &mut visit.token;
         let aru_received = token.aru;
-        aru::update(token, self.me, visit.local_aru, u64::from(visit.fresh));
+        aru::update(
+            token,
+            self.roster.me(),
+            visit.local_aru,
+            u64::from(visit.fresh),
+        );
         token.seq = visit.seq_received + u64::from(visit.fresh);
         if mutants::on(Mutant::M05) {
-            token.seq -= u64::from(visit.fresh.min(self.config.accelerated_window));
+            token.seq -= u64::from(visit.fresh.min(self.config.windows.accelerated));
             token.aru = token.aru.min(token.seq);
         }
         if let Some(recovering) = &mut self.recovering {
             recovering.on_token(token, aru_received, local_aru);
         }
-        token.fcc = self.flow.pass_on(token.fcc, visit.fresh + visit.resent);
-        token.sender = self.me;
-        token.token_seq += 1;
-        self.idle.on_pass(token, visit.fresh + visit.resent > 0);
+        let sent = visit.fresh + visit.resent;
+        token.fcc = self.flow.pass_on(token.fcc, sent);
+        token.sender = self.roster.me();
+        self.rotation.pass_on(token, sent > 0);
     }
 
     /// Requests the packets that are missing and should have come by now.
@@ -306,21 +277,10 @@ impl Ordering {
         } else {
             self.protocol()
         };
-        let bound = self.patience.bound(protocol, visit.seq_received);
-        self.seq_received = visit.seq_received;
-        if self.buffer.aru() >= bound {
-            return;
-        }
-        let mut missing = Vec::new();
-        let most = self.config.request_ranges();
-        let count = self.buffer.missing(bound, &mut missing, most);
-        ctx.counters.packets_requested += count;
-        self.patience.on_request(&missing, most);
-        self.lossy.on_asked(&missing, self.asked_up_to);
-        if let Some(last) = missing.last() {
-            self.asked_up_to = self.asked_up_to.max(last.last());
-        }
-        visit.token.rtr = union(&visit.token.rtr, &missing, most);
+        let seq = visit.seq_received;
+        ctx.counters.packets_requested +=
+            self.requests
+                .ask(&self.packets, (protocol, seq), &mut visit.token.rtr);
     }
 
     /// First part, token, second part: in this order on the wire.
@@ -333,34 +293,19 @@ impl Ordering {
         } = visit;
         ctx.outputs
             .extend(before.finish().into_iter().map(multicast));
-        self.token_seq = token.token_seq;
-        self.resend.on_sent(ctx.now, token.clone());
-        self.record_aru(token.aru);
+        self.rotation.on_sent(ctx.now, &token);
+        self.packets.on_aru_sent(token.aru);
         self.send_token(ctx, token);
         ctx.outputs
             .extend(after.finish().into_iter().map(multicast));
     }
 
-    /// Every member had the chance to lower the aru between the last visit and this one, so all members have every
-    /// packet up to the lower of the two (§III-B4).
-    fn record_aru(&mut self, aru_sent: Seq) {
-        if mutants::on(Mutant::M02) {
-            self.safe_line = self.safe_line.max(aru_sent);
-        }
-        self.safe_line = self.safe_line.max(self.aru_sent.min(aru_sent));
-        self.aru_sent = aru_sent;
-    }
-
-    fn settle(&mut self) {
-        self.discard();
-    }
-
     fn packet(&self, seq: Seq, slot: &Slot, round: u16) -> Data {
         Data {
             cluster: self.config.cluster,
-            ring: self.ring,
+            ring: self.ring(),
             seq,
-            sender: self.members()[usize::from(slot.member)].node,
+            sender: self.roster.process(slot.member).node,
             round,
             service: slot.service,
             encapsulated: slot.encapsulated && !(mutants::on(Mutant::R05) && slot.round == 0),
@@ -378,6 +323,5 @@ const fn multicast(burst: Burst) -> Output {
         to,
         burst,
         after: None,
-        pace: None,
     }
 }

@@ -58,16 +58,26 @@ fn commit(cluster: u32, ring: RingId, members: &[u16]) -> Packet {
 #[test]
 fn garbage_is_counted_and_dropped() {
     let mut ring = Ring::operational();
-    let mut random = 1;
+    let (mut random, mut older, mut others) = (1, 0, 0);
     for _ in 0..2000 {
         let len = 1 + next_random(&mut random) as usize % 1500;
         let mut bytes: Vec<u8> = (0..len).map(|_| next_random(&mut random) as u8).collect();
-        bytes[0] = VERSION - 1;
+        // Every other one is of an older version, and what follows may be anything then.
+        let is_older = random % 2 == 0;
+        bytes[0] = if is_older {
+            VERSION - 1
+        } else {
+            VERSION ^ 0x80
+        };
+        (older, others) = (older + u64::from(is_older && len > 40), others + 1);
         assert_eq!(ring.attack(&bytes), 0);
     }
+    let copies = 2 * u64::from(NODES);
+    assert!(older > 500);
+    assert!(ring.sum(|c| c.datagrams_other_version) >= older * copies);
     assert_eq!(
-        ring.sum(|c| c.datagrams_malformed),
-        2000 * 2 * u64::from(NODES)
+        ring.sum(|c| c.datagrams_malformed + c.datagrams_other_version),
+        others * copies
     );
     ring.works();
 }

@@ -45,6 +45,7 @@ fn describe(delivery: &Delivery) -> String {
         }
         Delivery::Message(message) => String::from_utf8_lossy(&message.payload).into_owned(),
         Delivery::Passed { .. } => "skips".to_owned(),
+        Delivery::Notice { .. } => "notice".to_owned(),
         Delivery::Primary(ring) => format!("primary {ring}"),
         Delivery::Excluded(ring) => format!("excluded {ring}"),
         Delivery::Missed { own, .. } => format!("missed {own}"),

@@ -12,9 +12,9 @@ const NOW: Time = Time(1);
 fn lone_ring(window: u32) -> Checked<RingEngine> {
     let node = NodeId::new(1).expect("not 0");
     let mut config = RingConfig::new(1, vec![node]);
-    config.personal_window = window;
-    config.accelerated_window = 0;
-    config.outstanding_window = window;
+    config.windows.personal = window;
+    config.windows.accelerated = 0;
+    config.windows.outstanding = window;
     config.message_bytes = 1000;
     config.backlog_bytes = 150_000;
     let mut engine = Checked::new(RingEngine::new(config).expect("a valid ring"));

@@ -58,7 +58,7 @@ fn plan() -> Plan {
         host.source.large = 1_000_000;
         host.source.services = vec![Service::Agreed, Service::Safe];
     }
-    plan.ring.personal_window = 4;
-    plan.ring.accelerated_window = 3;
+    plan.ring.windows.personal = 4;
+    plan.ring.windows.accelerated = 3;
     plan
 }

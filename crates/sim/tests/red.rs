@@ -1,16 +1,15 @@
-//! The checks find their violations: a ring whose deliveries are tampered with is found out.
+//! The checks find their violations: deliveries that are tampered with are found out.
 
-use std::collections::VecDeque;
-
-use bytes::Bytes;
+use rota_check::event::{Event, EventKind};
 use rota_core::contract::{
-    Class, Delivery, Engine, Input, Output, Process, Service, Status, SubmitError, Time,
+    Class, Delivery, Engine, Input, NodeId, Output, Process, Service, Status, SubmitError, Time,
     TimerReason,
 };
 use rota_ring::Protocol;
 use rota_ring::RingEngine;
 use rota_sim::checks::Checks;
-use rota_sim::plan::Plan;
+use rota_sim::observe::{Finding, Observer};
+use rota_sim::plan::{DiskLoss, Plan};
 use rota_sim::ring::Ring;
 use rota_sim::world::{System, World};
 
@@ -24,14 +23,73 @@ enum Wrong {
     Mute,
 }
 
-struct Tampered(Wrong);
-
-/// A ring that does one thing wrong to its fiftieth message, at node 2 only.
-struct Bad {
-    ring: RingEngine,
+/// Tells the checks one wrong thing of the fiftieth message that node 2 delivers. It stands before the checks, and not in
+/// the engine: the wrapper of engines asserts the order of deliveries, and would be the first to find it.
+struct Tampering {
+    checks: Checks,
     wrong: Wrong,
     messages: u32,
-    next: VecDeque<Delivery>,
+    kept: Option<Event>,
+}
+
+impl Observer for Tampering {
+    fn observe(&mut self, event: &Event) -> Result<(), Finding> {
+        let EventKind::Delivered(placed) = &event.kind else {
+            return self.checks.observe(event);
+        };
+        if event.process.node.get() != 2 {
+            return self.checks.observe(event);
+        }
+        self.messages += 1;
+        if let Some(kept) = self.kept.take() {
+            self.checks.observe(event)?;
+            return self.checks.observe(&kept);
+        }
+        if self.messages != 50 {
+            return self.checks.observe(event);
+        }
+        match self.wrong {
+            Wrong::Nothing | Wrong::Mute => self.checks.observe(event),
+            Wrong::Twice => {
+                self.checks.observe(event)?;
+                self.checks.observe(event)
+            }
+            Wrong::Damaged => {
+                let mut placed = *placed;
+                placed.hash ^= 1;
+                let kind = EventKind::Delivered(placed);
+                self.checks.observe(&Event {
+                    kind,
+                    ..event.clone()
+                })
+            }
+            Wrong::Lost => Ok(()),
+            Wrong::Swapped => {
+                self.kept = Some(event.clone());
+                Ok(())
+            }
+        }
+    }
+
+    fn disk_lost(&mut self, node: NodeId, loss: DiskLoss) {
+        self.checks.disk_lost(node, loss);
+    }
+
+    fn founded_anew(&mut self, former: &[Process]) {
+        self.checks.founded_anew(former);
+    }
+
+    fn quiesce(&mut self, now: Time) -> Result<(), Finding> {
+        self.checks.quiesce(now)
+    }
+}
+
+/// A system in which node 2 passes on no token, if it is to be mute.
+struct Tampered(Wrong);
+
+struct Bad {
+    ring: RingEngine,
+    is_mute: bool,
 }
 
 impl System for Tampered {
@@ -40,13 +98,7 @@ impl System for Tampered {
     fn engine(&self, plan: &Plan, me: Process, life: u32) -> Bad {
         Bad {
             ring: Ring(Protocol::Accelerated).engine(plan, me, life),
-            wrong: if me.node.get() == 2 {
-                self.0
-            } else {
-                Wrong::Nothing
-            },
-            messages: 0,
-            next: VecDeque::new(),
+            is_mute: self.0 == Wrong::Mute && me.node.get() == 2,
         }
     }
 }
@@ -62,44 +114,21 @@ impl Engine for Bad {
 
     fn poll_output(&mut self) -> Option<Output> {
         let output = self.ring.poll_output()?;
-        if self.wrong == Wrong::Mute
-            && matches!(
-                output,
-                Output::Send {
-                    class: Class::Token,
-                    ..
-                }
-            )
-        {
+        let is_token = matches!(
+            output,
+            Output::Send {
+                class: Class::Token,
+                ..
+            }
+        );
+        if self.is_mute && is_token {
             return self.poll_output();
         }
         Some(output)
     }
 
     fn poll_delivery(&mut self) -> Option<Delivery> {
-        if let Some(delivery) = self.next.pop_front() {
-            return Some(delivery);
-        }
-        let mut message = match self.ring.poll_delivery()? {
-            Delivery::Message(message) => message,
-            other => return Some(other),
-        };
-        self.messages += 1;
-        if self.messages != 50 {
-            return Some(Delivery::Message(message));
-        }
-        match self.wrong {
-            Wrong::Nothing | Wrong::Mute => {}
-            Wrong::Twice => self.next.push_back(Delivery::Message(message.clone())),
-            Wrong::Damaged => message.payload = Bytes::from_static(b"not what was sent"),
-            Wrong::Lost => return self.ring.poll_delivery(),
-            Wrong::Swapped => {
-                let other = self.ring.poll_delivery();
-                self.next.push_back(Delivery::Message(message));
-                return other.or_else(|| self.next.pop_front());
-            }
-        }
-        Some(Delivery::Message(message))
+        self.ring.poll_delivery()
     }
 
     fn reading(&self) -> Class {
@@ -122,9 +151,14 @@ fn found(wrong: Wrong) -> Option<String> {
         host.source.budget = 200;
         host.source.batch = 4;
     }
-    let mut checks = Checks::new(&plan);
+    let mut tampering = Tampering {
+        checks: Checks::new(&plan),
+        wrong,
+        messages: 0,
+        kept: None,
+    };
     let outcome = World::new(&plan, &Tampered(wrong))
-        .watched_by(&mut checks)
+        .watched_by(&mut tampering)
         .run();
     outcome.finding.map(|finding| finding.property)
 }

@@ -13,7 +13,7 @@ use rota_core::mutants::{self, Mutant};
 
 /// The most tentative views, of which it is unknown whether any member installed them: with as many, this process lets
 /// no view begin.
-const MOST_TENTATIVE: usize = 32;
+pub(super) const MOST_TENTATIVE: usize = 32;
 
 impl<P: DataPath, E: Engine> ViewEngine<P, E> {
     /// Takes every step of the exchange that can be taken.

@@ -102,10 +102,24 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
     }
 }
 
+impl<P: DataPath, E: Engine> ViewEngine<P, E> {
+    /// Tells the ring beside of an application that hangs, and has the members found anew if nothing moves in the view.
+    fn mind_standstill(&mut self, now: Time) {
+        if self.appetite.wait(now.since(self.now)) {
+            self.ring.application_hangs(now, true);
+        }
+        let operating = matches!(self.phase, Phase::Operating(_));
+        let progress = || self.path.progress().filter(|_| operating);
+        if self.standstill.look(now, progress) {
+            self.counters.stuck += 1;
+            self.ring.look_again(now);
+        }
+    }
+}
+
 impl<P: DataPath, E: Engine> Engine for ViewEngine<P, E> {
     fn handle(&mut self, now: Time, input: Input) {
-        self.mind_application(now);
-        self.mind_progress(now);
+        self.mind_standstill(now);
         self.now = now;
         if matches!(self.phase, Phase::Left) {
             return;
@@ -184,7 +198,6 @@ impl<P: DataPath, E: Engine> Engine for ViewEngine<P, E> {
                 to,
                 burst,
                 after,
-                pace,
                 ..
             }) => Some(Output::Send {
                 class,
@@ -192,7 +205,6 @@ impl<P: DataPath, E: Engine> Engine for ViewEngine<P, E> {
                 to,
                 burst,
                 after,
-                pace,
             }),
             Some(output) => Some(output),
             None if matches!(self.phase, Phase::Operating(_)) => {
@@ -203,7 +215,9 @@ impl<P: DataPath, E: Engine> Engine for ViewEngine<P, E> {
     }
 
     fn poll_delivery(&mut self) -> Option<Delivery> {
-        self.on_asked();
+        if self.appetite.on_asked() {
+            self.ring.application_hangs(self.now, false);
+        }
         loop {
             if let Some(delivery) = self.deliveries.pop_front() {
                 return Some(delivery);

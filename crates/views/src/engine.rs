@@ -271,7 +271,10 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
             },
             Delivery::Primary(ring) => self.on_primary(ring),
             Delivery::Message(message) => self.on_message(&message),
-            Delivery::Passed { .. } | Delivery::Excluded(_) | Delivery::Missed { .. } => {}
+            Delivery::Passed { .. }
+            | Delivery::Notice { .. }
+            | Delivery::Excluded(_)
+            | Delivery::Missed { .. } => {}
         }
     }
 
@@ -350,12 +353,22 @@ impl<P, E> ViewEngine<P, E> {
         self.backlog.check();
         self.memory.check();
         if let Phase::Changing(exchange) = &self.phase {
-            exchange.check();
+            exchange.check(self.me);
         }
+        self.appetite.check();
         if let Phase::Operating(view) = &self.phase {
             assert!(view.me < view.members.len(), "this process is in its view");
             assert_eq!(Some(view.members[view.me]), self.me, "at its place");
             assert!(view.members.is_sorted(), "members are sorted");
+            let last = self.memory.installed.as_ref();
+            assert!(
+                last.is_some_and(|last| last.ring == view.ring && last.members == view.members),
+                "the last view that is remembered is this one"
+            );
+            assert!(
+                self.memory.tentative.is_empty(),
+                "no view before this one is in doubt"
+            );
         }
         assert!(
             self.me.is_some() || matches!(self.phase, Phase::Between | Phase::Left),

@@ -214,13 +214,14 @@ impl Exchange {
 }
 
 impl Exchange {
-    /// Its invariants.
-    pub fn check(&self) {
+    /// Its invariants, at the process `me`.
+    pub fn check(&self, me: Option<Process>) {
         let count = self.members.len();
         assert!(
             self.me < count && self.members.is_sorted(),
             "this process is among the members, which are sorted"
         );
+        assert_eq!(Some(self.members[self.me]), me, "at its place");
         let of_each = [self.told.len(), self.parts.len(), self.ended.len()];
         assert!(
             of_each.into_iter().all(|len| len == count),

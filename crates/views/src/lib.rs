@@ -30,6 +30,7 @@ extern crate alloc;
 
 mod account;
 mod backlog;
+mod beside;
 mod change;
 mod driven;
 mod engine;
@@ -48,6 +49,7 @@ mod tests;
 mod watermarks;
 
 pub use backlog::Backlog;
+pub use beside::ring_beside;
 pub use engine::ViewEngine;
 pub use message::WORD_BYTES;
 pub use path::{DataPath, Frozen, Held, Link, Load, Packet, PacketId, View};

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::account::DeliveryState;
+use super::change::MOST_TENTATIVE;
 use super::message::{Name, Recover, ViewState};
 use super::outcome::Outcome;
 use super::path::{DataPath, Frozen, Held, Load, Packet, PacketId};
@@ -263,6 +264,10 @@ impl ViewHistory {
         let rings: Vec<RingId> = rings
             .chain(self.tentative.iter().map(|next| next.ring))
             .collect();
+        assert!(
+            self.tentative.len() <= MOST_TENTATIVE,
+            "few views are tentative"
+        );
         assert!(
             rings.windows(2).all(|pair| pair[0] < pair[1]),
             "a view that may have been installed is behind the one that was"

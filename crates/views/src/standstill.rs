@@ -1,9 +1,7 @@
 //! The obstacles that keep a view from going on though all members are on the ring: an application that hangs, and a
 //! standstill of unknown cause.
 
-use super::engine::{Phase, ViewEngine};
-use super::path::DataPath;
-use rota_core::contract::{Engine, Time};
+use rota_core::contract::Time;
 use rota_core::mutants::{self, Mutant};
 
 /// Nanoseconds after which an application that asks for nothing hangs: all have waited for it.
@@ -38,52 +36,58 @@ pub(super) struct Standstill {
     times: u32,
 }
 
-impl<P: DataPath, E: Engine> ViewEngine<P, E> {
-    /// Looks whether the application hangs. Deliveries that it does not take throttle all members. The members do not
-    /// wait for one that hangs: the ring beside goes on without this process, and so does the next view.
-    pub(super) fn mind_application(&mut self, now: Time) {
-        let appetite = &mut self.appetite;
-        appetite.unasked += now.since(self.now).min(AT_ONCE);
+impl Appetite {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(
+            !self.hangs || self.unasked >= HUNG,
+            "an application hangs that has asked for nothing for long"
+        );
+    }
+
+    /// So much time has passed since the last call. Returns whether the application hangs, as was not known yet.
+    /// Deliveries that it does not take throttle all members. The members do not wait for one that hangs: the ring
+    /// beside goes on without this process, and so does the next view.
+    pub fn wait(&mut self, passed: u64) -> bool {
+        self.unasked += passed.min(AT_ONCE);
         // A change of views waits for it as well.
-        if appetite.unasked >= HUNG && !appetite.hangs && !mutants::on(Mutant::V13) {
-            appetite.hangs = true;
-            self.ring.application_hangs(now, true);
-        }
+        let is_new = self.unasked >= HUNG && !self.hangs && !mutants::on(Mutant::V13);
+        self.hangs |= is_new;
+        is_new
     }
 
-    /// Notes that the application asks for a delivery.
-    pub(super) fn on_asked(&mut self) {
-        if core::mem::take(&mut self.appetite).hangs {
-            self.ring.application_hangs(self.now, false);
-        }
+    /// The application asks for a delivery. Returns whether it had hung.
+    pub fn on_asked(&mut self) -> bool {
+        core::mem::take(self).hangs
     }
+}
 
-    /// Has the members found anew if nothing moves in the view. A member that some other does not hear may be well on
-    /// the ring beside, on which each hears its predecessor only, and keep the view from going on for ever. When
+impl Standstill {
+    /// Looks at the progress in the view, if it is time; `None` if there is nothing to wait for, or no view. Returns
+    /// whether the members have to be found anew, as nothing moves. A member that some other does not hear may be well
+    /// on the ring beside, on which each hears its predecessor only, and keep the view from going on for ever. When
     /// members are found anew, each hears each. Each further time comes later, as it may not help.
-    pub(super) fn mind_progress(&mut self, now: Time) {
-        let still = &mut self.standstill;
-        let passed = now.since(still.looked_at);
+    pub fn look(&mut self, now: Time, progress: impl FnOnce() -> Option<u64>) -> bool {
+        let passed = now.since(self.looked_at);
         if passed < LOOKS {
-            return;
+            return false;
         }
-        still.looked_at = now;
-        let operating = matches!(self.phase, Phase::Operating(_));
-        let progress = self.path.progress().filter(|_| operating);
-        if progress != still.progress {
+        self.looked_at = now;
+        let progress = progress();
+        if progress != self.progress {
             // From one view to the next the progress says nothing.
-            if progress.is_some() && still.progress.is_some() {
-                still.times = 0;
+            if progress.is_some() && self.progress.is_some() {
+                self.times = 0;
             }
-            (still.progress, still.lasts) = (progress, 0);
-            return;
+            (self.progress, self.lasts) = (progress, 0);
+            return false;
         }
-        still.lasts += passed.min(AT_ONCE);
-        let is_late = still.lasts >= STUCK << still.times.min(MOST_DOUBLED);
-        if progress.is_some() && is_late && !mutants::on(Mutant::V14) {
-            (still.lasts, still.times) = (0, still.times + 1);
-            self.counters.stuck += 1;
-            self.ring.look_again(now);
+        self.lasts += passed.min(AT_ONCE);
+        let is_late = self.lasts >= STUCK << self.times.min(MOST_DOUBLED);
+        let is_stuck = progress.is_some() && is_late && !mutants::on(Mutant::V14);
+        if is_stuck {
+            (self.lasts, self.times) = (0, self.times + 1);
         }
+        is_stuck
     }
 }

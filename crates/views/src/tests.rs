@@ -1,5 +1,6 @@
 //! The parts of views by themselves. All of them together: `tests/views_model.rs`.
 
+mod formats;
 mod names;
 mod parts;
 mod payloads;

@@ -9,7 +9,7 @@ use crate::options::{ParseError, wrong};
 /// A paper that has figures which are measured here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paper {
-    /// FastCast (2016).
+    /// FastCast (2013).
     FastCast,
     /// Multi-Ring Paxos, *Building global and scalable systems with Atomic Multicast* (2014).
     MultiRing,

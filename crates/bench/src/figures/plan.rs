@@ -7,6 +7,7 @@ use super::series::{Figure, Series};
 use super::storage;
 use crate::options::{
     BenchOptions, BitRate, Load, Offload, Pattern, Pin, Place, RawOptions, Senders, ServiceName,
+    Times, Traffic, WarmUp,
 };
 use crate::raw::NETNS_PAYLOAD;
 
@@ -24,7 +25,7 @@ pub(super) struct Run {
 
 #[derive(Clone, Debug)]
 pub(super) enum Spec {
-    Load(BenchOptions),
+    Load(Box<BenchOptions>),
     Raw(RawOptions),
 }
 
@@ -75,7 +76,7 @@ fn spec(
         _ => Senders::All,
     };
     let Some(pattern) = series.pattern() else {
-        return Spec::Load(engine(series, place, rate, senders, options));
+        return Spec::Load(Box::new(engine(series, place, rate, senders, options)));
     };
     let tcp = series == Series::Tcp;
     Spec::Raw(RawOptions {
@@ -108,15 +109,22 @@ fn engine(
     senders: Senders,
     options: &FiguresOptions,
 ) -> BenchOptions {
+    let defaults = BenchOptions::default();
     series.of(BenchOptions {
         place,
-        size: options.size,
-        load: rate.map_or(Load::Max, Load::Fixed),
-        senders,
-        // The paper's protocols deliver nothing that not all have.
-        service: ServiceName::Safe,
-        duration: options.duration,
-        warm_up: options.warm_up,
+        traffic: Traffic {
+            size: options.size,
+            load: rate.map_or(Load::Max, Load::Fixed),
+            senders,
+            // The paper's protocols deliver nothing that not all have.
+            service: ServiceName::Safe,
+            ..defaults.traffic
+        },
+        times: Times {
+            duration: options.duration,
+            warm_up: WarmUp::For(options.warm_up),
+            ..defaults.times
+        },
         ..BenchOptions::default()
     })
 }
@@ -137,7 +145,14 @@ pub(super) fn command(figure: Figure, spec: &Spec) -> String {
     };
     match spec {
         Spec::Load(bench) => {
-            let load = match bench.load {
+            let Traffic {
+                size: bytes,
+                load,
+                senders,
+                service,
+                ..
+            } = bench.traffic;
+            let load = match load {
                 Load::Max => "--rate max".to_owned(),
                 Load::Fixed(fixed) => format!("--rate {}", rate(fixed)),
                 Load::Outstanding(count) => format!("--outstanding {count}"),
@@ -152,10 +167,10 @@ pub(super) fn command(figure: Figure, spec: &Spec) -> String {
                 },
                 place(&bench.place),
                 nodes(&bench.place),
-                size(bench.size),
-                who(bench.senders),
-                bench.service,
-                times(bench.duration, bench.warm_up),
+                size(bytes),
+                who(senders),
+                service,
+                times(bench.times.duration, warm_up_of(bench)),
             )
         }
         Spec::Raw(raw) => {
@@ -179,8 +194,16 @@ pub(super) fn command(figure: Figure, spec: &Spec) -> String {
 /// Of a figure that compares storages, which one a benchmark has.
 pub(super) fn storage_of(figure: Figure, spec: &Spec) -> String {
     match spec {
-        Spec::Load(bench) if figure == Figure::Storage => format!(", {}", bench.storage),
+        Spec::Load(bench) if figure == Figure::Storage => format!(", {}", bench.votes.storage),
         _ => String::new(),
+    }
+}
+
+/// The warm-up of a figure's benchmark, which is never one to be found.
+const fn warm_up_of(bench: &BenchOptions) -> Duration {
+    match bench.times.warm_up {
+        WarmUp::For(warm_up) => warm_up,
+        WarmUp::Found => Duration::ZERO,
     }
 }
 

@@ -12,7 +12,7 @@ use super::plan::{Run, Spec};
 use super::series::{Figure, Series};
 use super::table::Table;
 use crate::library::BenchReport;
-use crate::options::{BenchOptions, Load, Place, StorageName};
+use crate::options::{BenchOptions, Load, Place, StorageName, Times, Traffic, Votes, WarmUp};
 use rota_core::EngineName;
 
 /// Processes of the ring, and requests under way at each.
@@ -66,7 +66,7 @@ pub(super) fn runs(options: &FiguresOptions) -> Vec<Run> {
             runs.extend(series.iter().map(|&series| Run {
                 series,
                 x: size as f64,
-                spec: Spec::Load(load(series, size, storage, options)),
+                spec: Spec::Load(Box::new(load(series, size, storage, options))),
             }));
         }
     }
@@ -79,17 +79,27 @@ fn load(
     storage: StorageName,
     options: &FiguresOptions,
 ) -> BenchOptions {
+    let defaults = BenchOptions::default();
     series.of(BenchOptions {
         place: Place {
             nodes: NODES,
             ..options.place.clone()
         },
-        size,
-        load: Load::Outstanding(NODES as u32 * THREADS),
-        storage,
-        instance_per_message: true,
-        duration: options.duration,
-        warm_up: options.warm_up,
+        traffic: Traffic {
+            size,
+            load: Load::Outstanding(NODES as u32 * THREADS),
+            ..defaults.traffic
+        },
+        votes: Votes {
+            storage,
+            instance_per_message: true,
+            ..defaults.votes
+        },
+        times: Times {
+            duration: options.duration,
+            warm_up: WarmUp::For(options.warm_up),
+            ..defaults.times
+        },
         ..BenchOptions::default()
     })
 }
@@ -102,7 +112,7 @@ pub(super) fn row(run: &Run, round: u32, report: &BenchReport) -> Vec<String> {
     let first = [
         run.x.to_string(),
         run.series.to_string(),
-        report.storage.unwrap_or_default().to_owned(),
+        report.setting.storage.unwrap_or_default().to_owned(),
         round.to_string(),
         tenths(Some(report.goodput_mbps)),
         report.messages.to_string(),
@@ -265,10 +275,10 @@ mod tests {
         let Spec::Load(last) = &all[7].spec else {
             panic!("{all:?}")
         };
-        assert_eq!((last.size, last.place.nodes), (32_768, 3));
-        assert_eq!(last.storage, StorageName::Sync);
-        assert!(last.instance_per_message);
-        assert_eq!(last.load, Load::Outstanding(30));
+        assert_eq!((last.traffic.size, last.place.nodes), (32_768, 3));
+        assert_eq!(last.votes.storage, StorageName::Sync);
+        assert!(last.votes.instance_per_message);
+        assert_eq!(last.traffic.load, Load::Outstanding(30));
         let one = FiguresOptions {
             series: vec![Series::Engine(EngineName::URingPaxos)],
             ..options

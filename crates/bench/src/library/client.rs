@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rota_client::{Cause, Client, Envelope, Event, GroupName};
-use rota_core::contract::{Service, Time};
+use rota_client::{Cause, Client, Envelope, Event, GroupName, PrivateName, View};
+use rota_core::contract::{NodeId, Service, Time};
 use rota_node::App;
 use serde::Deserialize;
 use tempfile::TempDir;
 
 use super::load::{LoadApp, Span};
-use super::node::{DRAIN_NS, FORM_NS, Look, Measured, Task, coordinates, measured};
-use crate::above_client::{ToGroup, configuration_of, message_of, node_of};
+use super::node::{FORM_NS, Look, Measured, Running, Task, coordinates, measured};
+use crate::above_client::{ToGroup, configuration_by, message_of, node_of};
 use crate::child::Coordinator;
 use crate::clock::{now_ns, process_cpu_ns, process_cpu_ns_of, sleep_until};
 use crate::error::BenchError;
@@ -93,34 +93,88 @@ impl Daemon {
     }
 }
 
+/// The daemon that serves this node's client.
+enum Served {
+    /// One of its own.
+    Own(Daemon),
+    /// One of a cluster that runs already: nothing but the load is known of it.
+    Running(Running),
+}
+
+impl Served {
+    fn start(task: &Task) -> Result<Self, String> {
+        match &task.running {
+            Some(running) => Ok(Self::Running(running.clone())),
+            None => Daemon::start(task).map(Self::Own),
+        }
+    }
+
+    fn address(&self) -> String {
+        match self {
+            Self::Own(daemon) => daemon.socket().display().to_string(),
+            Self::Running(running) => running.address.clone(),
+        }
+    }
+
+    fn group(&self) -> &str {
+        match self {
+            Self::Own(_) => GROUP,
+            Self::Running(running) => &running.group,
+        }
+    }
+
+    fn cpu_ns(&self) -> u64 {
+        match self {
+            Self::Own(daemon) => daemon.cpu_ns(),
+            Self::Running(_) => 0,
+        }
+    }
+
+    fn status(&self) -> Result<Status, String> {
+        match self {
+            Self::Own(daemon) => daemon.status(),
+            Self::Running(running) => Ok(Status {
+                ring: format!("a client of {}", running.address),
+                counters: BTreeMap::new(),
+            }),
+        }
+    }
+}
+
 /// The load above a client, instead of above a ring.
 struct Load {
     client: Client,
     app: LoadApp,
     group: Envelope,
     nodes: usize,
+    /// With daemons of a running cluster, which have names of their own: the clients, in the order of their numbers.
+    peers: Option<Vec<PrivateName>>,
 }
 
 impl Load {
-    fn connect(daemon: &Daemon, task: &Task, service: Service) -> Result<Self, String> {
+    fn connect(daemon: &Served, task: &Task) -> Result<Self, String> {
+        let service = task.service.into();
         let until = now_ns() + FORM_NS;
-        let socket = daemon.socket();
+        let address = daemon.address();
         let mut client = loop {
-            match connect(&socket, service) {
+            match connect(&address, task, service) {
                 Ok(client) => break client,
                 Err(error) if now_ns() > until => return Err(error),
                 Err(_) => sleep_until(now_ns() + TRY_NS),
             }
         };
-        client.join(GROUP).map_err(|error| error.to_string())?;
+        client
+            .join(daemon.group())
+            .map_err(|error| error.to_string())?;
         let nodes = task.config.nodes.len();
-        let app = LoadApp::new(task.node, nodes, service, task.size, task.plan.clone());
-        let group = GroupName::new(GROUP).map_err(|error| error.to_string())?;
+        let app = LoadApp::new(task, task.plan.clone());
+        let group = GroupName::new(daemon.group()).map_err(|error| error.to_string())?;
         Ok(Self {
             client,
             app,
             group: Envelope::from(rota_client::Destination::from(group)),
             nodes,
+            peers: task.running.is_some().then(Vec::new),
         })
     }
 
@@ -131,8 +185,8 @@ impl Load {
                     .payload
                     .get(12..16)
                     .and_then(|bytes| bytes.try_into().ok());
-                let (Some(node), Some(number)) = (node_of(&message.sender), number) else {
-                    self.app.garbled += 1;
+                let (Some(node), Some(number)) = (self.number(&message.sender), number) else {
+                    self.app.record.garbled += 1;
                     return;
                 };
                 let counter = u64::from(u32::from_le_bytes(number)) + 1;
@@ -140,9 +194,32 @@ impl Load {
             }
             // A client that is done before others goes, and the ring stays as it is.
             Event::View(view) if matches!(view.cause, Cause::Leave(_) | Cause::Disconnect(_)) => {}
-            Event::View(view) => self.app.deliver(configuration_of(&view)),
+            Event::View(view) => self.on_view(&view),
             _ => {}
         }
+    }
+
+    /// The number of a client: its daemon's, or its place among all that have met.
+    fn number(&self, name: &PrivateName) -> Option<NodeId> {
+        match &self.peers {
+            None => node_of(name),
+            Some(peers) => {
+                let at = peers.iter().position(|peer| peer == name)?;
+                NodeId::new(at as u16 + 1)
+            }
+        }
+    }
+
+    fn on_view(&mut self, view: &View) {
+        if let Some(peers) = self.peers.as_mut().filter(|_| !self.app.formed) {
+            // Members come in the same order to all, so that all number them alike.
+            peers.clone_from(&view.members);
+            if let Some(me) = self.number(&self.client.name()) {
+                self.app.renumber(me.get());
+            }
+        }
+        let configuration = configuration_by(view, |name| self.number(name));
+        self.app.deliver(configuration);
     }
 
     /// One turn: submits what is due, and takes what has come, or waits for it so long at most.
@@ -179,7 +256,7 @@ impl Load {
         }
     }
 
-    fn form(&mut self, daemon: &Daemon) -> Result<(), String> {
+    fn form(&mut self, daemon: &Served) -> Result<(), String> {
         let until = now_ns() + FORM_NS;
         while !self.app.formed {
             if now_ns() > until {
@@ -195,22 +272,28 @@ impl Load {
         Ok(())
     }
 
-    fn look(&self, daemon: &Daemon, node: u16) -> Result<Look, String> {
+    fn look(&self, daemon: &Served, node: u16) -> Result<Look, String> {
         let status = daemon.status()?;
         Ok(Look {
             at: now_ns(),
             cpu: daemon.cpu_ns(),
             client_cpu: process_cpu_ns(),
-            delivered: self.app.delivered,
+            delivered: self.app.record.delivered,
+            submitted: self.app.submitted,
             counters: status.counters,
             coordinates: coordinates(&status.ring, node),
         })
     }
 }
 
-fn connect(socket: &Path, service: Service) -> Result<Client, String> {
-    let builder = Client::builder().name("load").membership(true);
-    let connected = builder.service(service).connect(socket);
+fn connect(address: &str, task: &Task, service: Service) -> Result<Client, String> {
+    // Several clients may be at one daemon of a running cluster.
+    let name = match task.running {
+        Some(_) => format!("load{}", task.node),
+        None => "load".to_owned(),
+    };
+    let builder = Client::builder().name(name).membership(true);
+    let connected = builder.service(service).connect(address);
     connected.map_err(|error| error.to_string())
 }
 
@@ -219,9 +302,8 @@ pub(super) fn work(task: &Task, coordinator: &Coordinator) -> Result<Measured, B
         node: usize::from(task.node),
         what,
     };
-    let daemon = Daemon::start(task).map_err(failed)?;
-    let mut load = Load::connect(&daemon, task, task.service.into()).map_err(failed)?;
-    load.app.trials = task.trials.then(Vec::new);
+    let daemon = Served::start(task).map_err(failed)?;
+    let mut load = Load::connect(&daemon, task).map_err(failed)?;
     load.form(&daemon).map_err(failed)?;
     let start = coordinator.ready()?;
     let from = start + task.warm_up_ns;
@@ -235,7 +317,8 @@ pub(super) fn work(task: &Task, coordinator: &Coordinator) -> Result<Measured, B
     let before = load.look(&daemon, task.node).map_err(failed)?;
     load.turn_until(span.until).map_err(failed)?;
     let after = load.look(&daemon, task.node).map_err(failed)?;
-    load.turn_until(span.until + DRAIN_NS).map_err(failed)?;
+    load.turn_until(span.until + task.drain_ns)
+        .map_err(failed)?;
     if let Some(error) = load.app.refused {
         return Err(failed(format!("a message was refused: {error}")));
     }

@@ -4,17 +4,22 @@
 
 mod client;
 mod coordinator;
+mod events;
 mod load;
 mod node;
 mod order;
 mod report;
 mod rings;
+mod setup;
+mod slow;
 mod verdict;
+mod warm_up;
 
 pub use coordinator::run_bench;
-pub(crate) use coordinator::{FORM_PATIENCE, HEAD_START_NS, node_config};
+pub(crate) use coordinator::{FORM_PATIENCE, HEAD_START_NS};
 pub(crate) use load::MIN_PAYLOAD;
 pub use node::bench_node_main;
 pub(crate) use node::{Above, Measuring, form, open, turn_until, wait_for_go};
 pub use order::Digest;
-pub use report::BenchReport;
+pub use report::{BenchReport, Point, Setting};
+pub(crate) use setup::node_config;

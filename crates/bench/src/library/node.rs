@@ -8,7 +8,7 @@ use rota_net::{Sockets, ask_for_short_slices};
 use rota_node::{App, Driver, NodeConfig, NodeEngine};
 use serde::{Deserialize, Serialize};
 
-use super::load::{Delivered, LoadApp, Plan, Span};
+use super::load::{Delivered, LoadApp, Plan, Slot, Span};
 use super::order::Order;
 use super::rings::{self, RingsTask};
 use crate::child::{self, Coordinator};
@@ -35,11 +35,31 @@ pub(super) struct Task {
     pub plan: Plan,
     pub warm_up_ns: u64,
     pub duration_ns: u64,
+    /// The time after the measured one in which messages on their way may still arrive.
+    pub drain_ns: u64,
     /// Report every message's latency.
     pub trials: bool,
+    /// Report what was delivered over time, in slots of this length.
+    #[serde(default)]
+    pub series_ns: Option<u64>,
+    /// The processor time that each submission wastes.
+    #[serde(default)]
+    pub waste_ns: u64,
     /// The settings of several rings, if there are several.
     #[serde(default)]
     pub rings: Option<RingsTask>,
+    /// The daemon of a running cluster, if the load is a client of one.
+    #[serde(default)]
+    pub running: Option<Running>,
+}
+
+/// A daemon of a cluster that the benchmark has not started.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Running {
+    /// As clients write it.
+    pub address: String,
+    /// The group in which the clients of this benchmark meet.
+    pub group: String,
 }
 
 /// The measurements of a node.
@@ -65,6 +85,15 @@ pub(super) struct Measured {
     #[serde(default)]
     pub submitted_to: BTreeMap<u16, u64>,
     pub submitted_ever: u64,
+    /// Messages submitted in the measured time.
+    #[serde(default)]
+    pub submitted: u64,
+    /// How late the node itself was with messages that had times of their own.
+    #[serde(default)]
+    pub lateness: Counts,
+    /// What was delivered over time, from the start of the load on, if that was asked for.
+    #[serde(default)]
+    pub slots: Vec<Slot>,
     pub garbled: u64,
     /// It coordinates, with engines in which one node does.
     #[serde(default)]
@@ -79,6 +108,7 @@ pub(super) struct Look {
     /// The CPU time of the client's process, where there is one.
     pub client_cpu: u64,
     pub delivered: Delivered,
+    pub submitted: u64,
     pub counters: BTreeMap<String, u64>,
     pub coordinates: bool,
 }
@@ -113,7 +143,7 @@ pub(crate) fn open(node: u16, config: &NodeConfig) -> Result<NodeDriver, String>
 }
 
 fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
-    if task.mode == Mode::Daemon {
+    if task.mode == Mode::Daemon || task.running.is_some() {
         return super::client::work(&task, coordinator);
     }
     if let Some(rings) = &task.rings {
@@ -124,10 +154,7 @@ fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
         what,
     };
     let mut driver = open(task.node, &task.config).map_err(failed)?;
-    let service = task.service.into();
-    let members = task.config.nodes.len();
-    let mut app = LoadApp::new(task.node, members, service, task.size, task.plan.clone());
-    app.trials = task.trials.then(Vec::new);
+    let mut app = LoadApp::new(&task, task.plan.clone());
     let mut node = Above(&mut driver, &mut app);
     form(&mut node).map_err(failed)?;
     let start = wait_for_go(&mut node, coordinator)?;
@@ -142,7 +169,7 @@ fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
     let before = look(node.0, node.1, task.node);
     turn_until(&mut node, span.until).map_err(failed)?;
     let after = look(node.0, node.1, task.node);
-    turn_until(&mut node, span.until + DRAIN_NS).map_err(failed)?;
+    turn_until(&mut node, span.until + task.drain_ns).map_err(failed)?;
     if let Some(why) = app.refused() {
         return Err(failed(why));
     }
@@ -233,21 +260,25 @@ fn look(driver: &NodeDriver, app: &LoadApp, node: u16) -> Look {
         at: now_ns(),
         cpu: process_cpu_ns(),
         client_cpu: 0,
-        delivered: app.delivered,
+        delivered: app.record.delivered,
+        submitted: app.submitted,
         counters: counters.map(|(name, n)| (name.to_owned(), n)).collect(),
         coordinates: coordinates(&status.state, node),
     }
 }
 
 pub(super) fn measured(app: LoadApp, before: &Look, after: &Look) -> Measured {
+    let mut record = app.record;
     Measured {
         reconfigurations: app.reconfigurations,
-        latencies: app.latencies.to_counts(),
-        own_latencies: app.own_latencies.to_counts(),
-        trials: app.trials.unwrap_or_default(),
-        order: app.order,
+        latencies: record.latencies.to_counts(),
+        own_latencies: record.own_latencies.to_counts(),
+        lateness: app.lateness.to_counts(),
+        slots: record.take_slots(),
+        trials: record.trials.unwrap_or_default(),
+        order: record.order,
         submitted_ever: app.submitted,
-        garbled: app.garbled,
+        garbled: record.garbled,
         coordinates: after.coordinates,
         ..measured_in(before, after)
     }
@@ -264,6 +295,7 @@ pub(super) fn measured_in(before: &Look, after: &Look) -> Measured {
             bytes: after.delivered.bytes - before.delivered.bytes,
             own_bytes: after.delivered.own_bytes - before.delivered.own_bytes,
         },
+        submitted: after.submitted - before.submitted,
         elapsed_ns: after.at - before.at,
         cpu_ns: after.cpu.saturating_sub(before.cpu),
         client_cpu_ns: after.client_cpu.saturating_sub(before.client_cpu),

@@ -1,16 +1,23 @@
 //! The report of `rota bench`.
 
+mod setting;
+mod text;
+
+pub use setting::Setting;
+use setting::{has_clients, senders};
+
 use std::collections::BTreeMap;
-use std::fmt;
+use std::time::Duration;
 
 use rota_ring::RingConfig;
 use serde::Serialize;
 
-use super::load::Delivered;
+use super::load::{Delivered, Slot, merged_slots};
 use super::node::Measured;
 use super::verdict::Verdict;
 use crate::hist::{Counts, Latencies, Summary};
-use crate::options::{BenchOptions, Load, Mode};
+use crate::host::Host;
+use crate::options::BenchOptions;
 use crate::testbed::{Testbed, Values};
 
 /// Counters of packets and values that engines sent again.
@@ -25,30 +32,14 @@ const SENT_AGAIN: [&str; 5] = [
 /// The result of a run; serialized it is the JSON object of `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct BenchReport {
-    /// The engine.
-    pub engine: &'static str,
-    /// The way that the load took.
-    pub mode: &'static str,
-    /// The number of nodes.
-    pub nodes: usize,
-    /// The number of nodes that sent.
-    pub senders: usize,
-    /// Clean payload of a message.
-    pub size_bytes: usize,
-    /// The guarantee asked for.
-    pub service: &'static str,
-    /// The step that votes waited for, with engines that have any.
+    /// What was run.
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// Clean payload that the ring took from the senders in the measured time.
+    pub submitted_mbps: f64,
+    /// How late the senders themselves were with messages that had times of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub storage: Option<&'static str>,
-    /// The nodes that vote, if not the default.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub acceptors: Vec<u16>,
-    /// Whether every message had an instance of its own.
-    pub instance_per_message: bool,
-    /// Datagrams between nodes were sealed.
-    pub sealed: bool,
-    /// The load, as it was given.
-    pub load: Load,
+    pub generator_late_us: Option<Summary>,
     /// Messages delivered in the measured time, mean over the nodes.
     pub messages: u64,
     /// All nodes delivered everything that was submitted, drain included.
@@ -99,24 +90,51 @@ pub struct BenchReport {
     pub cpu_percent_coordinator: Option<f64>,
     /// Length of the measured time.
     pub seconds: f64,
-    /// Windows of the ring: personal, accelerated, global.
-    pub windows: Option<[u32; 3]>,
     /// Everything the nodes counted in the measured time, summed.
     pub counters: BTreeMap<String, u64>,
+    /// What was delivered over time, from the start of the load on, if that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Point>,
+    /// The host, and what else it did.
+    pub host: Host,
     /// The testbed.
     pub testbed: Values,
+    /// All of `latency_us`.
+    #[serde(skip)]
+    pub latencies: Latencies,
     /// All of `latency_sender_us`.
     #[serde(skip)]
     pub latencies_at_sender: Latencies,
 }
 
+/// What was delivered in a slot of time, mean over the nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// When the slot begins, after the start of the load.
+    pub at_s: f64,
+    /// Clean payload delivered.
+    pub mbps: f64,
+    /// Mean latency of the messages that were delivered; 0 if none was.
+    pub mean_us: f64,
+    /// The longest of these latencies.
+    pub max_us: f64,
+}
+
+/// Everything about a run that its nodes did not measure.
+pub(super) struct Context<'a> {
+    /// The options as they were given.
+    pub options: &'a BenchOptions,
+    pub warm_up: Duration,
+    pub testbed: &'a Testbed,
+    pub ring: &'a RingConfig,
+    pub host: Host,
+    pub tcp_mbps: Option<f64>,
+}
+
 impl BenchReport {
-    pub(super) fn new(
-        options: &BenchOptions,
-        testbed: &Testbed,
-        ring: &RingConfig,
-        results: &[Measured],
-    ) -> Self {
+    pub(super) fn new(context: &Context<'_>, results: &[Measured]) -> Self {
+        let options = context.options;
+        let traffic = &options.traffic;
         let nodes = results.len() as f64;
         let mean = |of: fn(&Measured) -> f64| results.iter().map(of).sum::<f64>() / nodes;
         let sum = |of: fn(&Measured) -> u64| results.iter().map(of).sum::<u64>();
@@ -126,49 +144,61 @@ impl BenchReport {
         let deliveries = sum(|r| r.delivered.messages);
         let mbps = |bytes| results.iter().map(|r| mbps_of(r, bytes)).sum::<f64>() / nodes;
         let reconfigurations = results.iter().map(|r| r.reconfigurations);
-        let senders = options.load.senders(options.senders, results.len());
         let at_sender = all(results, |r| &r.own_latencies);
+        let at_others = all(results, |r| &r.latencies);
+        let seconds = mean(|r| r.elapsed_ns as f64 / 1e9);
         Self {
-            engine: options.engine.name(),
-            mode: options.mode.name(),
-            nodes: results.len(),
-            senders,
-            size_bytes: options.size,
-            service: options.service.name(),
-            storage: options.engine.has_votes().then(|| options.storage.name()),
-            acceptors: options.acceptors.clone(),
-            instance_per_message: options.instance_per_message,
-            sealed: options.sealed,
-            load: options.load,
+            setting: Setting::new(context),
+            submitted_mbps: sum(|r| r.submitted) as f64 * traffic.size as f64 * 8e-6 / seconds,
+            generator_late_us: merged(results, |r| &r.lateness),
             messages: deliveries / results.len().max(1) as u64,
             complete: verdict.complete,
             identical: verdict.identical,
-            failure: verdict.failure,
+            // Nodes that are killed or cut off may deliver less, and each side of a cut goes on.
+            failure: verdict
+                .failure
+                .filter(|_| options.trouble.events.is_empty() || sum(|r| r.garbled) > 0),
             goodput_mbps: mbps(|delivered| delivered.bytes),
             received_mbps: mbps(|delivered| delivered.bytes - delivered.own_bytes),
-            goodput_mbps_of_each: own_rates(results, senders),
-            latency_us: merged(results, |r| &r.latencies),
+            goodput_mbps_of_each: own_rates(results, senders(options)),
+            latency_us: at_others.summary(),
             latency_sender_us: at_sender.summary(),
             latency_slowest_us: slowest(results),
             first_message_us: first_messages(results),
-            tcp_mbps: None,
+            tcp_mbps: context.tcp_mbps,
             retransmissions: SENT_AGAIN.into_iter().map(counter).sum(),
             // Each node counts the tokens it accepts: one in a rotation.
             token_rotations: counter("token_rotations") / results.len().max(1) as u64,
             reconfigurations: reconfigurations.max().unwrap_or(0),
             cpu_ns_per_delivery: sum(|r| r.cpu_ns) as f64 / deliveries.max(1) as f64,
             cpu_us_per_message: sum(|r| r.cpu_ns) as f64 * nodes / 1e3 / deliveries.max(1) as f64,
-            client_cpu_ns_per_delivery: (options.mode == Mode::Daemon)
+            client_cpu_ns_per_delivery: has_clients(options)
                 .then(|| sum(|r| r.client_cpu_ns) as f64 / deliveries.max(1) as f64),
-            cpu_percent_per_node: mean(cpu_percent),
+            // Processors are not slowed down.
+            cpu_percent_per_node: mean(cpu_percent) / f64::from(options.slow),
             cpu_percent_coordinator: results.iter().find(|r| r.coordinates).map(cpu_percent),
-            seconds: mean(|r| r.elapsed_ns as f64 / 1e9),
-            windows: options.engine.is_ring().then(|| windows(ring)),
+            seconds,
             counters,
-            testbed: testbed.values().clone(),
+            series: points(options, results),
+            host: context.host.clone(),
+            testbed: context.testbed.values().clone(),
+            latencies: at_others,
             latencies_at_sender: at_sender,
         }
     }
+}
+
+fn points(options: &BenchOptions, results: &[Measured]) -> Vec<Point> {
+    let slot_s = options.times.series.map_or(0.0, |slot| slot.as_secs_f64());
+    let nodes = results.len().max(1) as f64;
+    let point = |(at, slot): (usize, Slot)| Point {
+        at_s: at as f64 * slot_s,
+        mbps: slot.bytes as f64 * 8e-6 / slot_s / nodes,
+        mean_us: slot.latency_ns as f64 / 1e3 / slot.messages.max(1) as f64,
+        max_us: slot.longest_ns as f64 / 1e3,
+    };
+    let slots = merged_slots(results.iter().map(|result| &result.slots));
+    slots.into_iter().enumerate().map(point).collect()
 }
 
 fn mbps_of(r: &Measured, bytes: fn(&Delivered) -> u64) -> f64 {
@@ -178,15 +208,6 @@ fn mbps_of(r: &Measured, bytes: fn(&Delivered) -> u64) -> f64 {
 fn own_rates(results: &[Measured], senders: usize) -> Vec<f64> {
     let senders = results.iter().take(senders);
     senders.map(|r| mbps_of(r, |of| of.own_bytes)).collect()
-}
-
-/// Personal, accelerated, global.
-const fn windows(ring: &RingConfig) -> [u32; 3] {
-    [
-        ring.personal_window,
-        ring.accelerated_window,
-        ring.global_window,
-    ]
 }
 
 fn summed(results: &[Measured]) -> BTreeMap<String, u64> {
@@ -238,139 +259,6 @@ fn first_messages(results: &[Measured]) -> Option<Summary> {
         .filter(|(reached, _)| *reached == results.len());
     everywhere.for_each(|(_, last)| latencies.record(*last));
     latencies.summary()
-}
-
-impl BenchReport {
-    fn cpu(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (ns, percent) = (self.cpu_ns_per_delivery, self.cpu_percent_per_node);
-        if self.messages > 0 {
-            writeln!(
-                f,
-                "  CPU         {ns:10.0} ns a delivery, {percent:.2} % of a core a node"
-            )?;
-            if let Some(percent) = self.cpu_percent_coordinator {
-                writeln!(f, "  coordinator {percent:10.2} % of a core")?;
-            }
-            if let Some(client) = self.client_cpu_ns_per_delivery {
-                let us = self.cpu_us_per_message;
-                writeln!(
-                    f,
-                    "  CPU         {us:10.2} us an ordered message, all daemons; clients {client:.0} ns a delivery"
-                )?;
-            }
-        } else {
-            writeln!(f, "  CPU         {percent:10.3} % of a core a node, idle")?;
-        }
-        Ok(())
-    }
-}
-
-impl BenchReport {
-    /// Writes the settings of the engine and of the load.
-    fn setting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(storage) = self.storage {
-            let numbers: Vec<String> = self.acceptors.iter().map(u16::to_string).collect();
-            let of = if numbers.is_empty() {
-                ""
-            } else {
-                ", of nodes "
-            };
-            let each = if self.instance_per_message {
-                ", an instance for each message"
-            } else {
-                ""
-            };
-            writeln!(f, "  votes: {storage}{of}{}{each}", numbers.join(", "))?;
-        }
-        if let Load::Outstanding(count) = self.load {
-            writeln!(
-                f,
-                "  load: {count} messages under way in all, a closed loop"
-            )?;
-        }
-        if let Some([personal, accelerated, global]) = self.windows {
-            writeln!(
-                f,
-                "  windows: personal {personal}, accelerated {accelerated}, global {global}"
-            )?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for BenchReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            engine,
-            mode,
-            nodes,
-            senders,
-            size_bytes,
-            service,
-            ..
-        } = self;
-        let sealed = if self.sealed { ", sealed" } else { "" };
-        writeln!(
-            f,
-            "{engine}, {mode}: {nodes} nodes, {senders} sending {size_bytes} bytes, {service}{sealed}"
-        )?;
-        self.setting(f)?;
-        writeln!(f, "  {}", self.testbed)?;
-        writeln!(
-            f,
-            "  goodput     {:10.1} Mbit/s at each node, own included",
-            self.goodput_mbps
-        )?;
-        writeln!(
-            f,
-            "  received    {:10.1} Mbit/s at each node, without own",
-            self.received_mbps
-        )?;
-        writeln!(
-            f,
-            "  messages    {:10} in {:.2} s",
-            self.messages, self.seconds
-        )?;
-        if let Some(mbps) = self.tcp_mbps {
-            writeln!(
-                f,
-                "  beside it   {mbps:10.1} Mbit/s by TCP from node 1 to node 2"
-            )?;
-        }
-        latency(f, "latency, us", self.latency_us)?;
-        latency(f, "at sender  ", self.latency_sender_us)?;
-        latency(f, "slowest    ", self.latency_slowest_us)?;
-        latency(f, "first msg  ", self.first_message_us)?;
-        writeln!(
-            f,
-            "  ring        {:10} rotations, {} retransmissions, {} reconfigurations",
-            self.token_rotations, self.retransmissions, self.reconfigurations
-        )?;
-        self.cpu(f)?;
-        let no = |is: bool| if is { "" } else { "NOT " };
-        let (identical, complete) = (no(self.identical), no(self.complete));
-        writeln!(
-            f,
-            "  order       {identical}identical at all nodes, {complete}complete"
-        )
-    }
-}
-
-fn latency(f: &mut fmt::Formatter<'_>, name: &str, summary: Option<Summary>) -> fmt::Result {
-    let Some(us) = summary else { return Ok(()) };
-    let Summary {
-        mean,
-        p50,
-        p90,
-        p99,
-        p999,
-        max,
-        worst5_mean,
-    } = us;
-    writeln!(
-        f,
-        "  {name} {mean:10.1} mean, {p50:.1} p50, {p90:.1} p90, {p99:.1} p99, {p999:.1} p99.9, {max:.1} max, {worst5_mean:.1} worst 5 %"
-    )
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use rota_node::rings::{RingsApp, RingsConfig, RingsDelivery, RingsDriver};
 use rota_node::{App, Submitter};
 use serde::{Deserialize, Serialize};
 
-use super::load::{Delivered, LoadApp, Plan, Span};
+use super::load::{Delivered, LoadApp, Plan, Slot, Span, merged_slots};
 use super::node::{
-    DRAIN_NS, Look, Measured, Measuring, Task, Turning, form, measured_in, turn_until, wait_for_go,
+    Look, Measured, Measuring, Task, Turning, form, measured_in, turn_until, wait_for_go,
 };
 use super::order::Order;
 use crate::child::Coordinator;
@@ -42,11 +42,8 @@ impl Loads {
         let all = rings.subscribe.iter().chain(&rings.send);
         let load = |id: &u16| {
             let at = rings.send.iter().position(|send| send == id);
-            let plan = at.map_or(Plan::Silent, |at| part(&task.plan, at, rings.send.len()));
-            let members = rings.config.common.nodes.len();
-            let service = task.service.into();
-            let load = LoadApp::new(task.node, members, service, task.size, plan);
-            (Rank(*id), load)
+            let plan = at.map_or(Plan::Silent, |at| task.plan.part(at, rings.send.len()));
+            (Rank(*id), LoadApp::new(task, plan))
         };
         Self {
             of: all.map(load).collect(),
@@ -67,25 +64,17 @@ impl Loads {
     }
 
     fn delivered(&self) -> Delivered {
-        let of =
-            |sum: fn(&Delivered) -> u64| self.of.values().map(|load| sum(&load.delivered)).sum();
+        let of = |sum: fn(&Delivered) -> u64| {
+            self.of
+                .values()
+                .map(|load| sum(&load.record.delivered))
+                .sum()
+        };
         Delivered {
             messages: of(|one| one.messages),
             bytes: of(|one| one.bytes),
             own_bytes: of(|one| one.own_bytes),
         }
-    }
-}
-
-/// A plan's part for one of so many rings.
-fn part(plan: &Plan, at: usize, rings: usize) -> Plan {
-    match plan {
-        Plan::Silent | Plan::Max => plan.clone(),
-        Plan::Fixed { offset, interval } => Plan::Fixed {
-            offset: offset + interval * at as f64,
-            interval: interval * rings as f64,
-        },
-        Plan::UnderWay(count) => Plan::UnderWay(crate::options::share(*count, at, rings)),
     }
 }
 
@@ -111,7 +100,15 @@ impl RingsApp for Loads {
                 self.has_ended = Some("a ring was founded anew");
                 return;
             }
-            RingsDelivery::Point(_) => return,
+            RingsDelivery::Unreachable(_) => {
+                self.has_ended = Some("a node is not on a ring that it needs");
+                return;
+            }
+            RingsDelivery::Point(_)
+            | RingsDelivery::Subscribed(..)
+            | RingsDelivery::Left(..)
+            | RingsDelivery::LastRing(_)
+            | RingsDelivery::NotHeld(_) => return,
         };
         if let Some(load) = self.of.get_mut(&ring) {
             load.deliver(delivery);
@@ -167,11 +164,11 @@ pub(super) fn work(
     let before = look(&mut driver);
     turn_until(&mut driver, span.until).map_err(failed)?;
     let after = look(&mut driver);
-    turn_until(&mut driver, span.until + DRAIN_NS).map_err(failed)?;
+    turn_until(&mut driver, span.until + task.drain_ns).map_err(failed)?;
     if let Some(why) = driver.app().refused() {
         return Err(failed(why));
     }
-    Ok(measured(&driver, rings, &before, &after))
+    Ok(measured(&mut driver, rings, &before, &after))
 }
 
 impl Turning for Driver {
@@ -199,6 +196,7 @@ impl Turning for Driver {
 fn look(driver: &mut Driver) -> Look {
     let (at, cpu) = (now_ns(), process_cpu_ns());
     let delivered = driver.app().delivered();
+    let submitted = driver.app().of.values().map(|load| load.submitted).sum();
     let mut counters: BTreeMap<String, u64> = BTreeMap::new();
     for (_, status) in driver.status().rings {
         for (name, count) in status.counters {
@@ -210,24 +208,32 @@ fn look(driver: &mut Driver) -> Look {
         cpu,
         client_cpu: 0,
         delivered,
+        submitted,
         counters,
         coordinates: false,
     }
 }
 
-fn measured(driver: &Driver, rings: &RingsTask, before: &Look, after: &Look) -> Measured {
-    let app = driver.app();
-    let (mut latencies, mut own_latencies) = (Latencies::new(), Latencies::new());
+fn measured(driver: &mut Driver, rings: &RingsTask, before: &Look, after: &Look) -> Measured {
+    let mut app = driver.app_mut();
+    let slots: Vec<Vec<Slot>> = app
+        .of
+        .values_mut()
+        .map(|load| load.record.take_slots())
+        .collect();
+    let slots = merged_slots(slots.iter());
+    let [mut latencies, mut own_latencies, mut lateness] = [(); 3].map(|()| Latencies::new());
     for load in app.of.values() {
-        latencies.merge(&load.latencies.to_counts());
-        own_latencies.merge(&load.own_latencies.to_counts());
+        latencies.merge(&load.record.latencies.to_counts());
+        own_latencies.merge(&load.record.own_latencies.to_counts());
+        lateness.merge(&load.lateness.to_counts());
     }
     let loads = app.of.values();
     let subscribed = app
         .of
         .iter()
         .filter(|(ring, _)| rings.subscribe.contains(&ring.0));
-    let orders = subscribed.map(|(ring, load)| (ring.0, load.order.clone()));
+    let orders = subscribed.map(|(ring, load)| (ring.0, load.record.order.clone()));
     let submitted = app.of.iter().map(|(ring, load)| (ring.0, load.submitted));
     Measured {
         reconfigurations: loads
@@ -237,6 +243,8 @@ fn measured(driver: &Driver, rings: &RingsTask, before: &Look, after: &Look) -> 
             .unwrap_or(0),
         latencies: latencies.to_counts(),
         own_latencies: own_latencies.to_counts(),
+        lateness: lateness.to_counts(),
+        slots,
         order: match rings.is_one_order {
             true => app.order.clone(),
             false => Order::default(),
@@ -244,7 +252,7 @@ fn measured(driver: &Driver, rings: &RingsTask, before: &Look, after: &Look) -> 
         orders: orders.collect(),
         submitted_to: submitted.collect(),
         submitted_ever: loads.clone().map(|load| load.submitted).sum(),
-        garbled: loads.map(|load| load.garbled).sum(),
+        garbled: loads.map(|load| load.record.garbled).sum(),
         ..measured_in(before, after)
     }
 }

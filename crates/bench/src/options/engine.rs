@@ -47,6 +47,14 @@ impl Subject {
         matches!(self, Self::Engine(engine) if engine.is_ring())
     }
 
+    /// Whether its nodes send over links of TCP, and not only datagrams.
+    pub const fn has_links(self) -> bool {
+        match self {
+            Self::Engine(engine) => engine.has_links(),
+            Self::MultiRing => true,
+        }
+    }
+
     /// The engine of its nodes: of all rings, where it is several.
     pub const fn engine(self) -> EngineName {
         match self {

@@ -20,7 +20,7 @@ use crate::error::BenchError;
 use crate::library::{FORM_PATIENCE, HEAD_START_NS, node_config};
 use rota_core::EngineName;
 
-use crate::options::{BenchOptions, BitRate, Place, ServiceName, Subject};
+use crate::options::{BenchOptions, BitRate, Place, ServiceName, Subject, Traffic};
 use crate::testbed::Testbed;
 use node::{Measured, Task};
 
@@ -76,7 +76,10 @@ pub fn run_shares(options: &SharesOptions) -> Result<SharesReport, BenchError> {
     let bench = BenchOptions {
         place: options.place.clone(),
         engine: Subject::Engine(EngineName::FastCast),
-        service: ServiceName::Safe,
+        traffic: Traffic {
+            service: ServiceName::Safe,
+            ..BenchOptions::default().traffic
+        },
         ..BenchOptions::default()
     };
     let testbed = Testbed::new(&bench.place)?;

@@ -47,15 +47,20 @@ impl Values {
     pub const fn of(place: &Place) -> Self {
         let is_netns = matches!(place.testbed, TestbedKind::Netns);
         let limited = is_netns && place.link_rate.is_some();
-        let burst = match place.offload {
-            Offload::Pass => BURST_PASS,
-            Offload::Split => BURST_SPLIT,
+        let burst = match (place.link_burst, place.offload) {
+            (Some(burst), _) => burst,
+            (None, Offload::Pass) => BURST_PASS,
+            (None, Offload::Split) => BURST_SPLIT,
+        };
+        let queue = match place.link_queue {
+            Some(queue) => queue,
+            None => QUEUE,
         };
         Self {
             kind: place.testbed,
             link_rate: if limited { place.link_rate } else { None },
             burst: if limited { Some(burst) } else { None },
-            queue: if limited { Some(QUEUE) } else { None },
+            queue: if limited { Some(queue) } else { None },
             mtu: if is_netns { MTU } else { LOOPBACK_MTU },
             offload: place.offload,
             pin: place.pin,
@@ -106,7 +111,7 @@ impl Testbed {
                 return Err(BenchError::Usage(hint.into()));
             }
             TestbedKind::Loopback => Self::loopback(place.nodes, place.offload),
-            TestbedKind::Netns => Self::netns(place.nodes, place.link_rate, place.offload)?,
+            TestbedKind::Netns => Self::in_namespaces(place.nodes, Values::of(place))?,
         };
         testbed.values.pin = place.pin;
         Ok(testbed)
@@ -138,6 +143,10 @@ impl Testbed {
             offload,
             ..Place::default()
         });
+        Self::in_namespaces(nodes, values)
+    }
+
+    fn in_namespaces(nodes: usize, values: Values) -> Result<Self, BenchError> {
         let namespaces = netns::Namespaces::create(nodes, &values)?;
         Ok(Self {
             nodes,

@@ -4,11 +4,9 @@
 //! Nothing is assumed about the clocks of different processes. Names are replaced by numbers when an
 //! event comes in, so that ten million events fit into half a gigabyte.
 
-mod client_fields;
 pub(crate) mod clients;
 mod line;
 mod read;
-mod write;
 
 use rota_core::contract::{ConfigurationKind, MessageId, Process, RingId, Service, Time};
 use rustc_hash::FxHashMap;
@@ -19,7 +17,7 @@ use crate::report::Order;
 use clients::Clients;
 
 pub use read::TraceError;
-pub use write::TraceWriter;
+pub use rota_trace::TraceWriter;
 
 /// Gives things numbers, from 0, in the order in which they are first seen.
 #[derive(Clone, Debug)]

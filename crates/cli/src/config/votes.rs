@@ -45,9 +45,9 @@ pub fn describe(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, tabl
     }
     table.row("coordination", coordination(config, me));
     let engine = config.uring_config(ring);
-    table.row("value_bytes", engine.frame_bytes);
-    table.row("window_bytes", engine.window_bytes);
-    table.row("kept_instances", engine.kept_instances);
+    table.row("value_bytes", engine.proposer.frame_bytes);
+    table.row("window_bytes", engine.proposer.window_bytes);
+    table.row("kept_instances", engine.acceptor.kept_instances);
     let patience = &engine.patience;
     for (name, nanos) in [
         ("silence_ms", patience.silence),

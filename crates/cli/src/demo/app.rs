@@ -1,6 +1,5 @@
 //! The demo's application: submits a share of the input, takes stock of everything.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
@@ -11,16 +10,12 @@ use rota_core::contract::{Delivery, Message, NodeId, Service, SubmitError, Time}
 use rota_net::monotonic;
 use rota_node::{App, Submitter};
 
+use super::in_flight::InFlight;
 use super::node::Orders;
 use super::source::{Share, Step};
 use super::tally::Tally;
 use super::witness::Witness;
 
-/// Bytes submitted and not yet delivered here: enough for several visits of the token. More would
-/// only wait, and show as latency.
-const WINDOW_BYTES: usize = 256 << 10;
-/// Bytes that a message counts beside its payload, so that empty ones are bounded as well.
-const MESSAGE_BYTES: usize = 32;
 /// Bytes of input to read at once: the ring waits meanwhile.
 const EFFORT_BYTES: usize = 1 << 20;
 /// Time between two reports of progress.
@@ -43,14 +38,8 @@ pub struct DemoApp {
     tally: Tally,
     /// The notes, where a node is killed.
     witness: Option<Witness>,
-    /// Own messages so far.
-    sent: u64,
-    /// The submission time of each own message from counter `oldest` on; taken out on delivery.
-    submitted: VecDeque<Option<Time>>,
-    oldest: u64,
-    outstanding: usize,
-    latencies: Latencies,
-    started: Option<Time>,
+    /// Own messages.
+    in_flight: InFlight,
     finished: Time,
     next_report: Time,
     error: Option<String>,
@@ -77,12 +66,7 @@ impl DemoApp {
             in_ring: false,
             tally: Tally::default(),
             witness,
-            sent: 0,
-            submitted: VecDeque::new(),
-            oldest: 1,
-            outstanding: 0,
-            latencies: Latencies::new(),
-            started: None,
+            in_flight: InFlight::new(),
             finished: Time(0),
             next_report: monotonic().after(REPORT_NANOS),
             error: None,
@@ -128,12 +112,12 @@ impl DemoApp {
 
     /// The times from submit to delivery, own messages only.
     pub const fn latencies(&self) -> &Latencies {
-        &self.latencies
+        self.in_flight.latencies()
     }
 
     /// When the first own message was submitted.
     pub const fn started(&self) -> Option<Time> {
-        self.started
+        self.in_flight.started()
     }
 
     /// When the last message so far was delivered.
@@ -175,22 +159,9 @@ impl DemoApp {
             }
         }
         if message.id.process.node == self.me {
-            self.on_own(message.id.counter, message.payload.len());
-        }
-    }
-
-    fn on_own(&mut self, counter: u64, bytes: usize) {
-        self.outstanding = self.outstanding.saturating_sub(bytes + MESSAGE_BYTES);
-        let index = counter
-            .checked_sub(self.oldest)
-            .and_then(|index| usize::try_from(index).ok());
-        let slot = index.and_then(|index| self.submitted.get_mut(index));
-        if let Some(at) = slot.and_then(Option::take) {
-            self.latencies.record(monotonic().since(at));
-        }
-        while let Some(None) = self.submitted.front() {
-            self.submitted.pop_front();
-            self.oldest += 1;
+            let bytes = message.payload.len();
+            self.in_flight
+                .on_delivered(monotonic(), message.id.counter, bytes);
         }
     }
 
@@ -199,8 +170,8 @@ impl DemoApp {
         let mut effort = EFFORT_BYTES;
         let allowance = self.witness.as_ref().map_or(u64::MAX, Witness::allowance);
         self.more = true;
-        while self.outstanding < WINDOW_BYTES {
-            if self.sent >= allowance {
+        while self.in_flight.is_open() {
+            if self.in_flight.sent() >= allowance {
                 self.more = false;
                 return Ok(());
             }
@@ -214,7 +185,7 @@ impl DemoApp {
                 }
             }
             match submitter.submit(now, self.service, self.share.current()) {
-                Ok(_) => self.submitted.push_back(Some(now)),
+                Ok(_) => {}
                 Err(SubmitError::Full) => {
                     // It has room again after a visit of the token, which wakes the loop anyway.
                     self.more = false;
@@ -222,10 +193,9 @@ impl DemoApp {
                 }
                 Err(error) => return Err(error.to_string()),
             }
-            self.started.get_or_insert(now);
-            self.outstanding += self.share.current().len() + MESSAGE_BYTES;
+            let bytes = self.share.current().len();
+            self.in_flight.on_submitted(now, bytes);
             self.share.advance();
-            self.sent += 1;
         }
         Ok(())
     }
@@ -244,6 +214,7 @@ impl App for DemoApp {
                 }
             }
             Delivery::Passed { .. }
+            | Delivery::Notice { .. }
             | Delivery::Primary(_)
             | Delivery::Excluded(_)
             | Delivery::Missed { .. } => {}
@@ -279,6 +250,6 @@ impl App for DemoApp {
 
     /// Own deliveries after the last `fill` may have opened the window again.
     fn may_sleep(&mut self) -> bool {
-        !self.more || self.outstanding >= WINDOW_BYTES
+        !self.more || !self.in_flight.is_open()
     }
 }

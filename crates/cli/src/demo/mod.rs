@@ -9,6 +9,7 @@
 mod app;
 mod client;
 mod cluster;
+mod in_flight;
 mod kill;
 pub mod node;
 pub mod ports;

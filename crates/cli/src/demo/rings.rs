@@ -134,7 +134,15 @@ impl RingsApp for Above {
             RingsDelivery::Refounded(ring) => {
                 self.app.fail(format!("ring {ring} was founded anew"));
             }
-            RingsDelivery::Point(_) => {}
+            RingsDelivery::Unreachable(ring) => {
+                self.app.fail(format!("this node is not on ring {ring}"));
+            }
+            // Its subscriptions never change.
+            RingsDelivery::Point(_)
+            | RingsDelivery::Subscribed(..)
+            | RingsDelivery::Left(..)
+            | RingsDelivery::LastRing(_)
+            | RingsDelivery::NotHeld(_) => {}
         }
     }
 

@@ -10,6 +10,7 @@ use rota_check::history::{Place, Step};
 use rota_core::random::Random;
 use rota_resp::Reply;
 
+use crate::service::place;
 use crate::service::talk::RpcConnection;
 
 /// An answer may take so long: longer than a process waits for others.
@@ -243,14 +244,7 @@ fn read(replies: &[Reply], reads: usize) -> Option<(Place, Vec<Option<String>>)>
     let (Reply::Bulk(place), rest) = replies.split_first()? else {
         return None;
     };
-    let place = std::str::from_utf8(place).ok()?;
-    let mut parts = place.split('.');
-    let place = (
-        parts.next()?.parse().ok()?,
-        parts.next()?.parse().ok()?,
-        parts.next()?.parse().ok()?,
-        parts.next()?.parse().ok()?,
-    );
+    let place = place::of(place)?;
     let found = rest.iter().take(reads).map(|reply| match reply {
         Reply::Bulk(value) => Some(Some(String::from_utf8_lossy(value).into_owned())),
         Reply::Null => Some(None),

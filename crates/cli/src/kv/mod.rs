@@ -10,6 +10,7 @@ mod report;
 mod serve;
 mod shifts;
 mod status;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -53,6 +54,16 @@ pub enum Kv {
     #[command(after_help = "Example:\n  rota kv scan user: user\\; --limit 100\n\n\
         A line for each: the key, a tab, and its value. Exit status: 0 if it is done, 1 if not, 2 for wrong use.")]
     Scan(ask::ScanOptions),
+    /// Print what changes of keys that begin so, in all partitions, a line for each change
+    #[command(
+        after_help = "Examples:\n  rota kv watch user: --config rota.toml\n  rota kv watch user: --config rota.toml --from 1=5.1.5.0,2=7.3.7.0\n\n\
+        A line has, with tabs between: the partition, the place in the order, what has happened (set, deleted, expired, cleared, left,\n\
+        arrived), the key, and its value unless it is larger than 16 KiB. Control characters, backslashes and what is no text are\n\
+        written as \\n, \\t, \\\\ or \\x1b. Where a process is lost, another one is asked, and nothing is left\n\
+        out or printed twice. It goes on until it is stopped; to go on later, give it the last place of each partition.\n\n\
+        Exit status: 0 after --count changes, 1 if no process has all changes from there on any more, 2 for wrong use."
+    )]
+    Watch(Box<watch::WatchOptions>),
     /// Do the commands of standard input, a line each, at one place of the order
     #[command(
         after_help = "Example:\n  printf 'SET a 1\\nSET b 2\\nGET c\\n' | rota kv batch\n\n\
@@ -71,6 +82,14 @@ pub enum Kv {
     #[command(after_help = "Example:\n  rota kv status --config rota.toml\n\n\
         Exit status: 0 if all are well, 1 if not, 2 for wrong use.")]
     Status(Box<crate::service::status::StatusOptions>),
+    /// Say how the rings below a store are, and what they keep for whom
+    #[command(
+        after_help = "Examples:\n  rota kv rings --config rota.toml\n  rota kv rings --config rota.toml --ring 4 --abandon 2\n\n\
+        A ring keeps what replicas need that are away. --abandon lets go what it keeps for a partition whose replicas do not come back,\n\
+        --replace says anew which replicas a partition has. Both are ordered in that ring.\n\n\
+        Exit status: 0 if all answer, 1 if not, 2 for wrong use."
+    )]
+    Rings(Box<crate::service::rings::RingsOptions>),
     /// Load a store, or any server of Redis' protocol, and measure it: YCSB's workloads
     #[command(
         after_help = "Examples:\n  rota kv bench --workload put --clients 200 --connect 127.0.0.1:6379,127.0.0.1:6380\n  \
@@ -96,9 +115,11 @@ pub fn main(kv: &Kv) -> ExitCode {
         Kv::Put(options) => ask::put(options),
         Kv::Del(options) => ask::del(options),
         Kv::Scan(options) => ask::scan(options),
+        Kv::Watch(options) => watch::main(options),
         Kv::Batch(options) => ask::batch(options),
         Kv::Move(options) => moves::main(options),
         Kv::Status(options) => status::main(options),
+        Kv::Rings(options) => status::rings(options),
         Kv::Bench(options) => bench::main(options),
         Kv::Check(options) => check::main(options),
     }

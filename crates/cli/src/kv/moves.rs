@@ -109,7 +109,7 @@ fn run(config: &KvConfig, options: &MoveOptions) -> Result<Vec<Part>, String> {
 }
 
 /// The addresses for clients of the processes, of one partition or all.
-fn addresses(config: &KvConfig, of: Option<u16>) -> impl Iterator<Item = SocketAddr> {
+pub fn addresses(config: &KvConfig, of: Option<u16>) -> impl Iterator<Item = SocketAddr> {
     let all = config.kv.process.iter();
     let own = all.filter(move |process| of.is_none_or(|of| of == process.partition));
     own.filter_map(|process| config.clients_of(process))

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use rota_kv::KvConfig;
 
+use crate::service::rings::{self, RingsOptions};
 use crate::service::status::{self, Column, Info, Shows, StatusOptions};
 
 const COLUMNS: &[Column] = &[
@@ -34,6 +35,16 @@ pub fn main(options: &StatusOptions) -> ExitCode {
     status::main(options, shows)
 }
 
+/// Shows the rings below all of them, or has something ordered there.
+pub fn rings(options: &RingsOptions) -> ExitCode {
+    let processes = read(&options.config).map(|config| {
+        let of = config.kv.process.iter();
+        of.map(|process| (process.node, config.clients_of(process)))
+            .collect()
+    });
+    rings::main(options, processes)
+}
+
 /// The troubles that an operator should know.
 fn wrong(info: &Info<'_>) -> Vec<String> {
     let of = |name: &str| info.of(name);
@@ -41,6 +52,7 @@ fn wrong(info: &Info<'_>) -> Vec<String> {
     if of("open") == "0" {
         wrong.push("its replica has not caught up, or gets a state of another one".to_owned());
     }
+    wrong.extend(rings::unreadable(of("unreadable")));
     if of("full") == "1" {
         wrong.push("its partition is full: it takes no writes that could grow".to_owned());
     }

@@ -85,6 +85,14 @@ pub enum Logs {
     #[command(after_help = "Example:\n  rota log status --config rota.toml\n\n\
         Exit status: 0 if all are well, 1 if not, 2 for wrong use.")]
     Status(Box<crate::service::status::StatusOptions>),
+    /// Say how the rings below the logs are, and what they keep for whom
+    #[command(
+        after_help = "Examples:\n  rota log rings --config rota.toml\n  rota log rings --config rota.toml --ring 1 --replace 1 --replicas 1,2,4\n\n\
+        A ring keeps what processes need that are away. All of them are replicas of partition 1. --replace says anew which these are,\n\
+        --abandon lets go what the ring keeps for them. Both are ordered in that ring.\n\n\
+        Exit status: 0 if all answer, 1 if not, 2 for wrong use."
+    )]
+    Rings(Box<crate::service::rings::RingsOptions>),
     /// Load logs, and measure it: figure 5 of Benz et al. 2014
     #[command(
         after_help = "Examples:\n  rota log bench --writers 200 --size 1000 --storage sync\n  rota log bench --writers 64 --tails 100 --rate 2000 --for 10s\n\n\
@@ -111,6 +119,7 @@ pub fn main(logs: &Logs) -> ExitCode {
         Logs::Delete(options) => ask::delete(options),
         Logs::List(options) => ask::list(options),
         Logs::Status(options) => status::main(options),
+        Logs::Rings(options) => status::rings(options),
         Logs::Bench(options) => bench::main(options),
         Logs::Check(options) => check::main(options),
     }

@@ -4,6 +4,7 @@ use rota_check::history::Place;
 use rota_resp::Reply;
 
 use super::read::{Entry, position};
+use crate::service::place;
 
 /// The outcome of an append.
 pub enum Told {
@@ -17,13 +18,7 @@ pub enum Told {
 
 /// Log, position, value and place.
 pub fn placed(entry: &Entry) -> Option<(String, u64, String, Place)> {
-    let mut parts = entry.place.split('.');
-    let place = (
-        parts.next()?.parse().ok()?,
-        parts.next()?.parse().ok()?,
-        parts.next()?.parse().ok()?,
-        parts.next()?.parse().ok()?,
-    );
+    let place = place::of(entry.place.as_bytes())?;
     let value = String::from_utf8_lossy(&entry.text()).into_owned();
     Some((entry.log.clone(), entry.position, value, place))
 }

@@ -1,5 +1,6 @@
 //! `rota log serve`: one process of a service of logs.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use rota_log::LogProcess;
@@ -9,7 +10,12 @@ use crate::service::serve::{self, ServeOptions, Serves};
 
 impl Serves for LogProcess {
     fn ended(&self) -> Option<String> {
-        self.status().ended
+        Self::ended(self)
+    }
+
+    fn reload(&self, file: &Path) -> Result<bool, String> {
+        let config = read(file)?;
+        Self::reload(self, &config).map_err(|error| error.to_string())
     }
 }
 

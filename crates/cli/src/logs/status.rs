@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use rota_log::LogConfig;
 
+use crate::service::rings::{self, RingsOptions};
 use crate::service::status::{self, Column, Info, Shows, StatusOptions};
 
 const COLUMNS: &[Column] = &[
@@ -34,12 +35,23 @@ pub fn main(options: &StatusOptions) -> ExitCode {
     status::main(options, shows)
 }
 
+/// Shows the rings below all of them, or has something ordered there.
+pub fn rings(options: &RingsOptions) -> ExitCode {
+    let processes = read(&options.config).map(|config| {
+        let of = config.log.process.iter();
+        of.map(|process| (process.node, config.clients_of(process)))
+            .collect()
+    });
+    rings::main(options, processes)
+}
+
 /// The troubles that an operator should know.
 fn wrong(info: &Info<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     if info.of("open") == "0" {
         wrong.push("its replica has not caught up, or gets a state of another one".to_owned());
     }
+    wrong.extend(rings::unreadable(info.of("unreadable")));
     if info.of("full") == "1" {
         wrong.push("its disk has no room, or fails: clients append nothing there".to_owned());
     }

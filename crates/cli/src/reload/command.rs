@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use rota_daemon::DaemonConfig;
 use rustix::process::{Pid, Signal, kill_process};
+use serde::Serialize;
 
 use super::PATIENCE;
 use crate::ask::Place;
 use crate::client::Failure;
-use crate::say::print;
+use crate::say::{print, print_json};
 
 /// Options of `rota reload`.
 #[derive(Clone, Debug, clap::Args)]
@@ -22,11 +23,27 @@ pub struct ReloadOptions {
     /// The daemon's admin socket
     #[arg(long, visible_alias = "admin", value_name = "PATH", default_value_os_t = DaemonConfig::default().admin)]
     socket: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// The outcome of a reload, for programs.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    done: bool,
+    text: String,
 }
 
 /// Tells a daemon to read its configuration again, and says what came of it.
 pub fn main(options: &ReloadOptions) -> ExitCode {
     match reload(&options.socket) {
+        outcome if options.json => {
+            let done = outcome.is_ok();
+            let text = outcome.unwrap_or_else(|failure| failure.to_string());
+            print_json(&Outcome { done, text });
+            ExitCode::from(u8::from(!done))
+        }
         Ok(text) => {
             print(&text);
             ExitCode::SUCCESS

@@ -1,7 +1,7 @@
 //! One process of a service, until it is told to stop.
 
 use std::io::{self, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +9,11 @@ use std::thread;
 use std::time::Duration;
 
 use rota_core::contract::NodeId;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::log::{Log, LogFormat};
 use crate::say::complain;
+use crate::which::Which;
 
 /// The time between two looks whether it is to stop, or has.
 const LOOK: Duration = Duration::from_millis(50);
@@ -23,9 +24,9 @@ pub struct ServeOptions {
     /// The configuration file
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
-    /// Which node of it this is
-    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..))]
-    node: u16,
+    /// Which node of it this is: its number, from-hostname (rota-2 is node 2), or from-ordinal (rota-2 is node 3)
+    #[arg(long, value_name = "ID")]
+    node: Which,
     /// How the log on standard error is written: for people, or one JSON object on a line
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log: LogFormat,
@@ -38,6 +39,12 @@ pub struct ServeOptions {
 pub trait Serves {
     /// The reason why it has stopped by itself.
     fn ended(&self) -> Option<String>;
+
+    /// Puts what may change of its configuration file into force; whether that has changed.
+    ///
+    /// # Errors
+    /// In words: then nothing has changed.
+    fn reload(&self, file: &Path) -> Result<bool, String>;
 }
 
 /// Runs until it is told to stop by a signal. `start`: the process of this node.
@@ -45,8 +52,8 @@ pub fn main<P: Serves>(
     options: &ServeOptions,
     start: impl FnOnce(NodeId) -> Result<P, String>,
 ) -> ExitCode {
-    let _log = Log::start(options.log);
-    let (process, stop) = match open(options, start) {
+    let (_log, _levels) = Log::start(options.log);
+    let (process, (stop, reload)) = match open(options, start) {
         Ok(opened) => opened,
         Err(what) => {
             complain(&what);
@@ -58,6 +65,9 @@ pub fn main<P: Serves>(
             complain(&format!("the replica has stopped: {why}"));
             return ExitCode::FAILURE;
         }
+        if reload.swap(false, Ordering::Relaxed) {
+            reload_from(&options.config, &process);
+        }
         thread::sleep(LOOK);
     }
     tracing::info!("the process stops: it has been told to");
@@ -65,14 +75,27 @@ pub fn main<P: Serves>(
     ExitCode::SUCCESS
 }
 
+fn reload_from(file: &Path, process: &impl Serves) {
+    match process.reload(file) {
+        Ok(true) => tracing::info!("the users of the file are in force"),
+        Ok(false) => tracing::info!(
+            "the file has the same users as before; all else of it counts at the next start"
+        ),
+        Err(error) => tracing::error!(%error, "the file is not taken: the users stay as they were"),
+    }
+}
+
+/// Whether signals have told the process to stop, and to read its file again.
+type Told = (Arc<AtomicBool>, Arc<AtomicBool>);
+
 fn open<P>(
     options: &ServeOptions,
     start: impl FnOnce(NodeId) -> Result<P, String>,
-) -> Result<(P, Arc<AtomicBool>), String> {
-    let node = NodeId::new(options.node).ok_or("0 is no node")?;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))
+) -> Result<(P, Told), String> {
+    let node = options.node.id()?;
+    let (stop, reload) = Told::default();
+    for (signal, flag) in [(SIGINT, &stop), (SIGTERM, &stop), (SIGHUP, &reload)] {
+        signal_hook::flag::register(signal, Arc::clone(flag))
             .map_err(|error| format!("signals: {error}"))?;
     }
     if options.until_input_ends {
@@ -84,6 +107,6 @@ fn open<P>(
         });
     }
     let process = start(node)?;
-    tracing::info!(node = options.node, "the process serves clients");
-    Ok((process, stop))
+    tracing::info!(node = node.get(), "the process serves clients");
+    Ok((process, (stop, reload)))
 }

@@ -144,6 +144,17 @@ impl Cluster {
         Self::with(nodes, seal, ("", ""), None)
     }
 
+    /// The same, changed as wanted, with a directory for what each keeps.
+    pub fn keeping(nodes: u16, change: impl FnOnce(&mut NodeConfig, &Path)) -> Self {
+        let keep = |config: &mut NodeConfig, dir: &Path| {
+            let state = dir.join("state");
+            std::fs::create_dir(&state).expect("a directory");
+            config.state_dir = Some(state);
+            change(config, dir);
+        };
+        Self::with(nodes, keep, ("", ""), None)
+    }
+
     /// The same, with at most so many descriptors each.
     pub fn limited(nodes: u16, settings: &str, descriptors: Option<u32>) -> Self {
         Self::with(nodes, |_, _| (), (settings, ""), descriptors)
@@ -234,6 +245,30 @@ impl Cluster {
         let own = self.dir.path().join(format!("rota-{id}.toml"));
         std::fs::write(own, change(common)).expect("a file");
         self.restart(id);
+    }
+
+    /// Gives daemon `id` a configuration of its own, which it starts with the next time: the common one, with these
+    /// changes.
+    pub fn give(&self, id: u16, change: impl FnOnce(&mut NodeConfig)) {
+        let common = self.dir.path().join("rota.toml");
+        let mut config = NodeConfig::load(&common).expect("the common one");
+        change(&mut config);
+        let text = config.to_toml().expect("TOML");
+        let own = self.dir.path().join(format!("rota-{id}.toml"));
+        std::fs::write(own, text).expect("a file");
+    }
+
+    /// Starts the next daemon, which there was none of before.
+    pub fn start_next(&mut self) {
+        let id = self.daemons.len() as u16 + 1;
+        let daemon = self.spawn(id);
+        self.daemons.push(daemon);
+    }
+
+    /// Waits until daemon `id` has ended by itself.
+    pub fn await_end(&mut self, id: u16) -> ExitStatus {
+        let daemon = &mut self.daemons[usize::from(id) - 1];
+        daemon.wait().expect("it is a child")
     }
 
     /// Tells daemon `id` to read its keys again.

@@ -11,7 +11,7 @@ use rota_client::PrivateName;
 use crate::cluster::Cluster;
 use crate::native::{PATIENCE, client, meet};
 
-fn rota(arguments: &[&str], socket: &Path) -> Command {
+pub fn rota(arguments: &[&str], socket: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rota"));
     command.args(arguments).arg("--socket").arg(socket);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -19,7 +19,7 @@ fn rota(arguments: &[&str], socket: &Path) -> Command {
 }
 
 /// Starts `rota sub` and waits until it is in the group.
-fn sub(cluster: &Cluster, id: u16, arguments: &[&str]) -> Child {
+pub fn sub(cluster: &Cluster, id: u16, arguments: &[&str]) -> Child {
     let mut command = rota(&[&["sub"], arguments].concat(), &cluster.socket(id));
     let child = command.spawn().expect("the binary");
     let mut observer = client(cluster, id, "observer");
@@ -38,7 +38,7 @@ fn sub(cluster: &Cluster, id: u16, arguments: &[&str]) -> Child {
     child
 }
 
-fn publish(cluster: &Cluster, id: u16, arguments: &[&str], input: &str) -> Output {
+pub fn publish(cluster: &Cluster, id: u16, arguments: &[&str], input: &str) -> Output {
     let child = rota(&[&["pub"], arguments].concat(), &cluster.socket(id))
         .stdin(Stdio::piped())
         .spawn();
@@ -52,7 +52,7 @@ fn publish(cluster: &Cluster, id: u16, arguments: &[&str], input: &str) -> Outpu
     output
 }
 
-fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 

@@ -30,7 +30,7 @@ fn connect(address: SocketAddr) -> TcpStream {
 }
 
 /// Code and body of a page.
-fn get(address: SocketAddr, request: &str) -> (String, String) {
+pub fn get(address: SocketAddr, request: &str) -> (String, String) {
     let mut stream = connect(address);
     stream.write_all(request.as_bytes()).expect("written");
     let mut answer = String::new();
@@ -128,7 +128,7 @@ fn a_scrape_of_a_running_daemon_can_be_read_and_says_what_was_done() {
         let bucket = format!("{name}_bucket{{le=");
         let buckets = now.iter().filter(|(sample, _)| sample.starts_with(&bucket));
         let buckets: Vec<f64> = buckets.map(|(_, value)| *value).collect();
-        assert_eq!(buckets.len(), 25, "{name}");
+        assert_eq!(buckets.len(), 89, "{name}");
         assert!(
             buckets.iter().all(|value| (0.0..=count).contains(value)),
             "{name}"
@@ -184,14 +184,37 @@ fn rules_say_who_may_read_them_by_address() {
 }
 
 #[test]
-fn there_are_two_pages_and_nothing_else() {
+fn there_are_a_few_pages_and_nothing_else() {
     let (_cluster, address) = cluster();
     let (code, body) = get(address, "GET /status HTTP/1.0\r\n\r\n");
     assert_eq!(code, "200");
     let status: serde_json::Value = serde_json::from_str(&body).expect("JSON");
     assert_eq!(status["node"], 1);
     assert_eq!(status["members"], serde_json::json!([1, 2]));
-    assert_eq!(get(address, "GET / HTTP/1.0\r\n\r\n").0, "404");
+    let (code, page) = get(address, "GET / HTTP/1.0\r\n\r\n");
+    assert_eq!(code, "200");
+    assert!(page.starts_with("<!doctype html>"), "{page}");
+    let shown = || {
+        let (code, body) = get(address, "GET /page HTTP/1.0\r\n\r\n");
+        assert_eq!(code, "200");
+        serde_json::from_str::<serde_json::Value>(&body).expect("JSON")
+    };
+    let first = shown();
+    assert_eq!(
+        (&first["status"]["node"], &first["over_us"]),
+        (&1.into(), &0.into())
+    );
+    std::thread::sleep(Duration::from_millis(1300));
+    let next = shown();
+    assert!(
+        next["over_us"]
+            .as_u64()
+            .is_some_and(|over| over >= 1_000_000),
+        "{next}"
+    );
+    let findings = next["findings"].as_array().expect("a list");
+    assert!(!findings.is_empty(), "all well is a sentence, too: {next}");
+    assert_eq!(get(address, "GET /pages HTTP/1.0\r\n\r\n").0, "404");
     assert_eq!(get(address, "POST /metrics HTTP/1.0\r\n\r\n").0, "405");
     assert_eq!(get(address, "nonsense\r\n\r\n").0, "400");
     let long = format!("GET /metrics HTTP/1.0\r\nX: {}", "y".repeat(8192));
@@ -233,5 +256,73 @@ fn scrapers_that_hang_take_few_connections_for_a_few_seconds_and_clients_do_not_
         }
         assert!(Instant::now() < until, "nobody has a turn any more");
         std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Names of metrics in a text: `rota_` and what follows.
+fn named(text: &str) -> std::collections::BTreeSet<String> {
+    let mut names = std::collections::BTreeSet::new();
+    for (at, _) in text.match_indices("rota_") {
+        let is_inside = text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let rest = &text[at..];
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        if !is_inside {
+            names.insert(rest[..end.unwrap_or(rest.len())].to_owned());
+        }
+    }
+    names
+}
+
+/// Names of all samples that a scrape may have, by the types that it declares: some are of other nodes or clients, and none
+/// may be there.
+fn families(text: &str) -> std::collections::BTreeSet<String> {
+    let mut names = std::collections::BTreeSet::new();
+    for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let (name, kind) = line.split_once(' ').expect("a type");
+        let endings: &[&str] = match kind {
+            "counter" => &["_total"],
+            "histogram" => &["_bucket", "_sum", "_count"],
+            _ => &[""],
+        };
+        names.extend(endings.iter().map(|end| format!("{name}{end}")));
+    }
+    names
+}
+
+#[test]
+fn every_metric_of_the_dashboard_and_the_alerts_is_in_a_scrape() {
+    let scraped = |cluster: &mut Cluster, change: &dyn Fn(String) -> String| {
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = free.local_addr().expect("it is bound");
+        drop(free);
+        let setting = format!("[daemon]\nmetrics = \"{address}\"\n");
+        cluster.restart_with(1, |text| change(text.replacen("[daemon]\n", &setting, 1)));
+        let (code, text) = get(address, "GET /metrics HTTP/1.0\r\n\r\n");
+        assert_eq!(code, "200");
+        families(&text)
+    };
+    let mut there = scraped(&mut Cluster::sealed(1), &|text| text);
+    // Votes on disk have metrics that those in memory have not.
+    let dir = tempfile::tempdir().expect("a directory");
+    let on_disk = |text: String| {
+        let text = text.replace("storage = \"memory\"", "storage = \"sync\"");
+        format!("state_dir = \"{}\"\n{text}", dir.path().display())
+    };
+    let mut voting = Cluster::voting(1, rota_node::EngineName::URingPaxos);
+    there.extend(scraped(&mut voting, &on_disk));
+    let packaging = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
+    for file in [
+        "grafana/rota.json",
+        "prometheus/rota.rules.yml",
+        "prometheus/rota.tests.yml",
+    ] {
+        let text = std::fs::read_to_string(packaging.join(file)).expect("it is there");
+        let names = named(&text);
+        assert!(names.len() > 15, "{file}: {names:?}");
+        let missing: Vec<_> = names.difference(&there).collect();
+        assert!(
+            missing.is_empty(),
+            "{file} names what no daemon has: {missing:?}"
+        );
     }
 }

@@ -146,6 +146,7 @@ impl Cluster {
             .map(|id| NodeAddress {
                 id,
                 name: None,
+                host: None,
                 address: IpAddr::V4(bed.address(usize::from(id))),
                 data_port: 7001,
                 token_port: 7002,
@@ -611,6 +612,15 @@ impl Cluster {
     /// The address of a node.
     pub fn address(&self, node: u16) -> IpAddr {
         IpAddr::V4(self.bed.address(usize::from(node)))
+    }
+
+    /// The network namespace of a node.
+    pub fn namespace(&self, node: u16) -> String {
+        let command = self
+            .bed
+            .command_of(usize::from(node), Path::new("sh"), "-c");
+        let name = command.get_args().nth(2).expect("ip netns exec NAME");
+        name.to_string_lossy().into_owned()
     }
 
     /// Runs a line of the shell where a node is; answers with what it printed.

@@ -9,6 +9,7 @@ mod ill;
 mod lives;
 mod measure;
 mod memory;
+mod names;
 mod primary;
 mod recover;
 mod seeded;

@@ -93,8 +93,8 @@ pub fn check(cluster: &mut Cluster) -> Seen {
     }
 }
 
-/// All in one ring.
-pub fn formed(engine: EngineName, nodes: u16, storage: VoteStorage) -> Cluster {
+/// Nodes that are not started yet.
+pub fn unstarted(engine: EngineName, nodes: u16, storage: VoteStorage) -> Cluster {
     let mut cluster = Cluster::new(nodes, TimingName::Default);
     cluster.config.engine = engine;
     cluster.config.paxos = Some(PaxosConfig {
@@ -103,6 +103,12 @@ pub fn formed(engine: EngineName, nodes: u16, storage: VoteStorage) -> Cluster {
         kept_instances: NonZeroU64::new(setting("ROTA_KEPT", 0)),
         ..PaxosConfig::default()
     });
+    cluster
+}
+
+/// All in one ring.
+pub fn formed(engine: EngineName, nodes: u16, storage: VoteStorage) -> Cluster {
+    let mut cluster = unstarted(engine, nodes, storage);
     cluster.start_all();
     cluster.expect_rings(&[&cluster.all()]);
     cluster

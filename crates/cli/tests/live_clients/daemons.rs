@@ -74,6 +74,7 @@ fn config(bed: &Testbed, nodes: u16, dir: &Path) -> String {
         .map(|id| NodeAddress {
             id,
             name: Some(format!("n{id}")),
+            host: None,
             address: IpAddr::V4(bed.address(usize::from(id))),
             data_port: 7001,
             token_port: 7002,

@@ -95,6 +95,7 @@ impl<'a> Cluster<'a> {
             .map(|id| NodeAddress {
                 id,
                 name: Some(format!("n{id}")),
+                host: None,
                 address: self.address(id),
                 data_port: 7001,
                 token_port: 7002,

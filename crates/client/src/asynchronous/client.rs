@@ -1,7 +1,7 @@
 //! A client for one task.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rota_core::groups::GroupName;
 use tokio::time;
@@ -14,7 +14,7 @@ use crate::error::{ConnectError, ConnectionLost, RequestError, SendError};
 use crate::event::Event;
 use crate::protocol::{Credit, PrivateName, Request};
 use crate::session::{
-    Answer, Handshake, Incoming, Outgoing, OutstandingRequests, Settled, Stop, Taken,
+    Answer, Handshake, Incoming, Outgoing, OutstandingRequests, Settled, Stop, Taken, is_long_over,
 };
 
 /// The most bytes that one system call reads.
@@ -145,7 +145,12 @@ impl AsyncClient {
         SendError: From<E::Error>,
     {
         let to = to.try_into()?;
-        let taken = self.outgoing.put(&mut self.account, &to, payload)?;
+        let mut taken = self.outgoing.put(&mut self.account, &to, payload)?;
+        if !taken && !self.outgoing.pending().is_empty() {
+            // Perhaps only bytes that were not written are in the way.
+            self.try_flush()?;
+            taken = self.outgoing.put(&mut self.account, &to, payload)?;
+        }
         self.try_flush()?;
         if taken {
             Ok(())
@@ -179,12 +184,13 @@ impl AsyncClient {
     /// The next event, if one has arrived; reads what is there. Never waits.
     pub fn try_recv(&mut self) -> Result<Option<Event>, ConnectionLost> {
         let _ = self.try_flush();
+        let begun = Instant::now();
         loop {
             if let Some(event) = self.incoming.next() {
                 return Ok(Some(event));
             }
             self.account.standing()?;
-            if !self.read() {
+            if is_long_over(begun) || !self.read() {
                 return Ok(None);
             }
         }
@@ -208,12 +214,25 @@ impl AsyncClient {
         time::timeout(timeout, ended).await.unwrap_or_else(late)
     }
 
+    /// Bytes of messages, with their frames, of which the daemon has not said that it took them.
+    pub const fn unsettled_bytes(&self) -> u64 {
+        self.account.credit.outstanding()
+    }
+
+    /// Sets how many bytes of events may lie unread while a call waits, and returns how many that were.
+    pub(super) const fn set_most_unread(&mut self, bytes: usize) -> usize {
+        std::mem::replace(&mut self.most_unread, bytes)
+    }
+
     /// Takes a message as soon as there is credit.
     async fn put(&mut self, to: &Envelope, payload: &[u8]) -> Result<(), SendError> {
         while !self.outgoing.put(&mut self.account, to, payload)? {
-            // The daemon gives no credit back for bytes that were not written.
+            // The daemon gives no credit back for bytes that were not written, and perhaps only they are in the way.
+            let waited = !self.outgoing.pending().is_empty();
             let write = self.try_flush()?;
-            self.wait(write).await?;
+            if write || !waited {
+                self.wait(write).await?;
+            }
         }
         Ok(())
     }
@@ -298,7 +317,12 @@ impl AsyncClient {
                 Ok(None) => return Ok(true),
                 Err(error) => {
                     // A daemon that closes says why before.
-                    while self.account.lost.is_none() && self.read() {}
+                    let begun = Instant::now();
+                    while self.account.lost.is_none()
+                        && self.incoming.has_room_behind(self.most_unread)
+                        && !is_long_over(begun)
+                        && self.read()
+                    {}
                     let lost = self.account.lost.get_or_insert_with(|| error.into());
                     return Err(lost.clone());
                 }

@@ -2,6 +2,8 @@
 
 mod client;
 mod dial;
+mod reconnecting;
 mod stream;
 
 pub use client::AsyncClient;
+pub use reconnecting::AsyncReconnecting;

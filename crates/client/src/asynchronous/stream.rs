@@ -1,7 +1,10 @@
 //! The socket of an async client.
 
+use std::future::poll_fn;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::task::Poll;
 
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
@@ -17,6 +20,10 @@ use crate::tcp::Patience;
 #[cfg(feature = "tls")]
 use crate::tls::{Session, Step};
 
+/// After this number of waits other tasks, and time-outs, have their turn: the stream of a daemon that sends without end is
+/// ready at all times.
+const TURNS: u32 = 16;
+
 /// A connected socket. In a child of the process that connected each step fails, and does nothing.
 #[derive(Debug)]
 pub struct Stream {
@@ -24,6 +31,8 @@ pub struct Stream {
     /// There is one until this is dropped.
     socket: Option<Socket>,
     patience: Patience,
+    /// The number of waits.
+    turns: AtomicU32,
 }
 
 #[derive(Debug)]
@@ -42,6 +51,7 @@ impl From<Socket> for Stream {
             owner: Owner::this(),
             socket: Some(socket),
             patience: Patience::default(),
+            turns: AtomicU32::default(),
         }
     }
 }
@@ -166,6 +176,9 @@ impl Stream {
         } else {
             Interest::READABLE
         };
+        if self.turns.fetch_add(1, Relaxed) % TURNS == TURNS - 1 {
+            give_way().await;
+        }
         match self.socket()? {
             Socket::Unix(stream) | Socket::Memory(stream, _) => stream.ready(interest).await,
             Socket::Tcp(stream) => stream.ready(interest).await,
@@ -229,6 +242,19 @@ impl Stream {
             Socket::Tls(stream, session) => session.write(&mut Try(stream), bytes),
         }
     }
+}
+
+/// Comes back after other tasks have had their turn.
+async fn give_way() {
+    let mut has_waited = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut has_waited, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 fn or_none(result: io::Result<usize>) -> io::Result<Option<usize>> {

@@ -28,6 +28,8 @@ pub struct Builder {
     pub(crate) insecure: bool,
     pub(crate) timeout: Duration,
     pub(crate) unread_bytes: usize,
+    /// The most bytes of events that may come while groups are joined again, unless `unread_bytes` is more.
+    pub(crate) early_bytes: usize,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<Tls>,
 }
@@ -49,6 +51,7 @@ impl Builder {
             insecure: false,
             timeout: Duration::from_secs(30),
             unread_bytes: 16 << 20,
+            early_bytes: 1 << 30,
             #[cfg(feature = "tls")]
             tls: None,
         }
@@ -107,6 +110,10 @@ impl Builder {
     pub const fn unread_bytes(mut self, bytes: usize) -> Self {
         self.unread_bytes = bytes;
         self
+    }
+
+    pub(crate) fn most_early(&self) -> usize {
+        self.early_bytes.max(self.unread_bytes)
     }
 
     pub(crate) fn handshake(&self) -> Result<(Handshake, Vec<u8>), ConnectError> {

@@ -197,8 +197,8 @@ impl Client {
         self.receiver.drain(deadline)
     }
 
-    /// Bytes of messages of which the daemon has not said that it took them.
-    pub(super) fn unsettled(&self) -> u64 {
+    /// Bytes of messages, with their frames, of which the daemon has not said that it took them.
+    pub fn unsettled_bytes(&self) -> u64 {
         self.sender.shared.account().credit.outstanding()
     }
 }

@@ -16,6 +16,6 @@ mod stepwise;
 pub use builder::Builder;
 pub use client::{Client, Messages};
 pub use receiver::Receiver;
-pub use reconnecting::{Backoff, Reconnecting};
+pub use reconnecting::Reconnecting;
 pub use sender::Sender;
 pub use stepwise::{GroupSizes, Pending};

@@ -10,7 +10,7 @@ use super::shared::{Need, Shared, Wait};
 use crate::error::ConnectionLost;
 use crate::event::Event;
 use crate::protocol::PrivateName;
-use crate::session::{Incoming, Settled, Stop};
+use crate::session::{Incoming, Settled, Stop, is_long_over};
 
 /// The most bytes that one system call reads.
 pub(super) const READ_BYTES: usize = 64 << 10;
@@ -88,7 +88,10 @@ impl Receiver {
             // The wait itself tells whether there is more, which saves one system call.
             let waits = deadline.is_none_or(|deadline| deadline > Instant::now());
             if !(self.drained && waits) && self.read() {
-                continue;
+                if !deadline.is_some_and(is_long_over) {
+                    continue;
+                }
+                return Ok(self.incoming.next());
             }
             let interest = Interest { read: true, write };
             if !waits || !self.shared.link.wait(interest, deadline)? {
@@ -145,6 +148,9 @@ impl Wait for Receiver {
             return Err(Stop::Unread(self.most_unread));
         }
         shared.account().standing()?;
+        if deadline.is_some_and(is_long_over) {
+            return Err(Stop::TimedOut);
+        }
         let write = need == Need::Write;
         let interest = Interest { read: true, write };
         if self.read() {
@@ -159,7 +165,12 @@ impl Wait for Receiver {
 
     /// A daemon that closes sends its reason first; its earlier frames come before the loss.
     fn write_failed(&mut self, shared: &Shared, error: io::Error) -> ConnectionLost {
-        while shared.account().lost.is_none() && self.read() {}
+        let begun = Instant::now();
+        while shared.account().lost.is_none()
+            && self.incoming.has_room_behind(self.most_unread)
+            && !is_long_over(begun)
+            && self.read()
+        {}
         let lost = shared.account().lost.clone();
         lost.unwrap_or_else(|| {
             let lost = ConnectionLost::from(error);

@@ -1,50 +1,18 @@
 //! A client that connects again.
 
 use std::collections::BTreeSet;
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::time::{Duration, Instant};
 
 use rota_core::groups::GroupName;
 
-use super::{Builder, Client};
+use super::{Builder, Client, GroupSizes};
 use crate::address::Address;
+use crate::backoff::{Backoff, Loss};
 use crate::envelope::Envelope;
 use crate::error::{ConnectError, ConnectionLost, RequestError, SendError};
 use crate::event::{Event, Gap};
-
-/// The pauses between attempts: each is twice the one before, with a part drawn at random, so that the clients of a
-/// daemon that was restarted do not all come at once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Backoff {
-    /// The pause between the loss and the first attempt.
-    pub first: Duration,
-    /// The longest pause.
-    pub longest: Duration,
-}
-
-impl Default for Backoff {
-    fn default() -> Self {
-        Self {
-            first: Duration::from_millis(50),
-            longest: Duration::from_secs(5),
-        }
-    }
-}
-
-impl Backoff {
-    fn next_attempt(&self, attempts: u32) -> Instant {
-        let chance = RandomState::new().hash_one(attempts);
-        Instant::now() + self.pause(attempts, chance)
-    }
-
-    /// The pause after this number of attempts: from half of the time to all of it, as `chance` says.
-    fn pause(&self, attempts: u32, chance: u64) -> Duration {
-        let doubled = self.first.saturating_mul(1 << attempts.min(20));
-        let whole = doubled.min(self.longest);
-        whole / 2 + whole.mul_f64(0.5 * (chance as f64 / u64::MAX as f64))
-    }
-}
+use crate::protocol::PrivateName;
 
 /// A client that connects again when its connection is lost, joins its groups again, and says so:
 /// [`Event::Reconnected`] stands where something may be missing.
@@ -66,15 +34,6 @@ pub struct Reconnecting {
 enum State {
     Connected(Client),
     Lost(Loss),
-}
-
-#[derive(Clone, Debug)]
-struct Loss {
-    lost: ConnectionLost,
-    since: Instant,
-    unsettled_bytes: u64,
-    attempts: u32,
-    next_attempt: Instant,
 }
 
 impl Reconnecting {
@@ -153,6 +112,37 @@ impl Reconnecting {
         self.connected()?.try_send(to, payload)
     }
 
+    /// As [`Client::try_feed`].
+    pub fn try_feed<E: TryInto<Envelope>>(&mut self, to: E, payload: &[u8]) -> Result<(), SendError>
+    where
+        SendError: From<E::Error>,
+    {
+        self.connected()?.try_feed(to, payload)
+    }
+
+    /// As [`Client::groups`].
+    pub fn groups(&mut self) -> Result<GroupSizes, RequestError> {
+        self.connected()?.groups()
+    }
+
+    /// As [`Client::members`].
+    pub fn members(&mut self, group: &str) -> Result<Vec<PrivateName>, RequestError> {
+        self.connected()?.members(group)
+    }
+
+    /// As [`Client::flush`].
+    pub fn flush(&mut self) -> Result<(), ConnectionLost> {
+        self.connected()?.flush()
+    }
+
+    /// As [`Client::close`]; while there is no connection there is nothing to close.
+    pub fn close(self) -> Result<(), ConnectionLost> {
+        match self.state {
+            State::Connected(client) => client.close(),
+            State::Lost(_) => Ok(()),
+        }
+    }
+
     /// The next event; waits until there is one. An error means that somebody has to change something before an
     /// attempt can succeed ([`ConnectError::may_pass`]), as a certificate that has expired. Each further call tries once
     /// more: so a program may call again, after a pause of its own, and goes on once that has been done.
@@ -184,7 +174,8 @@ impl Reconnecting {
                     match next {
                         Ok(next) => return Ok(next),
                         Err(lost) => {
-                            self.state = State::Lost(Loss::of(client, lost, &self.backoff))
+                            let unsettled = client.unsettled_bytes();
+                            self.state = State::Lost(Loss::new(lost, unsettled, &self.backoff));
                         }
                     }
                 }
@@ -215,16 +206,15 @@ impl Reconnecting {
         if !error.may_pass() {
             return Err(error);
         }
-        loss.attempts += 1;
-        loss.next_attempt = self.backoff.next_attempt(loss.attempts);
+        loss.failed(&self.backoff);
         self.state = State::Lost(loss);
         Ok(None)
     }
 
     fn rejoin(&mut self, mut client: Client, loss: &Loss) -> Result<Gap, ConnectionLost> {
         let mut not_joined = Vec::new();
-        // Events wait, without a limit, until the gap is known: the application takes none before.
-        let most_unread = std::mem::replace(&mut client.receiver.most_unread, usize::MAX);
+        // Events wait until the gap is known, since the application takes none before: very many, but not without end.
+        let most_unread = client.set_most_unread(self.builder.most_early());
         for group in &self.groups {
             match client.join(group.as_str()) {
                 Ok(()) => {}
@@ -234,49 +224,12 @@ impl Reconnecting {
                 Err(error) => return Err(io::Error::other(error).into()),
             }
         }
-        client.receiver.most_unread = most_unread;
+        client.set_most_unread(most_unread);
         for (group, _) in &not_joined {
             self.groups.remove(group);
         }
-        let gap = Gap {
-            lost: loss.lost.clone(),
-            duration: loss.since.elapsed(),
-            unsettled_bytes: loss.unsettled_bytes,
-            name: client.name(),
-            not_joined,
-        };
+        let gap = loss.gap(client.name(), not_joined);
         self.state = State::Connected(client);
         Ok(gap)
-    }
-}
-
-impl Loss {
-    /// A pause comes before the first attempt too: a daemon may let a client in and lose it at once, over
-    /// and over.
-    fn of(client: &Client, lost: ConnectionLost, backoff: &Backoff) -> Self {
-        Self {
-            lost,
-            since: Instant::now(),
-            unsettled_bytes: client.unsettled(),
-            attempts: 0,
-            next_attempt: backoff.next_attempt(0),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pauses_double_up_to_the_longest_and_are_never_less_than_half() {
-        let backoff = Backoff::default();
-        assert_eq!(backoff.pause(0, 0), backoff.first / 2);
-        assert_eq!(backoff.pause(0, u64::MAX), backoff.first);
-        assert_eq!(backoff.pause(2, u64::MAX), 4 * backoff.first);
-        for attempts in [10, 40, u32::MAX] {
-            assert_eq!(backoff.pause(attempts, 0), backoff.longest / 2);
-            assert_eq!(backoff.pause(attempts, u64::MAX), backoff.longest);
-        }
     }
 }

@@ -115,9 +115,12 @@ impl Sender {
                 }
                 account.changes
             };
-            // The daemon gives no credit back for bytes that were not written.
-            self.flush_or_stop(by)?;
-            by.wait(&self.shared, Need::Change(seen), None)?;
+            if self.outgoing.pending().is_empty() {
+                by.wait(&self.shared, Need::Change(seen), None)?;
+            } else {
+                // The daemon gives no credit back for bytes that were not written, and perhaps only they are in the way.
+                self.flush_or_stop(by)?;
+            }
         }
         if self.outgoing.is_due() {
             self.write_all(by)?;
@@ -131,7 +134,7 @@ impl Sender {
         to: &Envelope,
         payload: &[u8],
     ) -> Result<(), SendError> {
-        let taken = self.outgoing.put(&mut self.shared.account(), to, payload)?;
+        let taken = self.try_put(by, to, payload)?;
         self.try_flush(by)?;
         if taken {
             Ok(())
@@ -140,14 +143,30 @@ impl Sender {
         }
     }
 
+    /// Takes a message if there is credit for it now; whether there was.
+    fn try_put(
+        &mut self,
+        by: &mut dyn Wait,
+        to: &Envelope,
+        payload: &[u8],
+    ) -> Result<bool, SendError> {
+        let taken = self.outgoing.put(&mut self.shared.account(), to, payload)?;
+        if taken || self.outgoing.pending().is_empty() {
+            return Ok(taken);
+        }
+        // Perhaps only bytes that were not written are in the way.
+        self.try_flush(by)?;
+        self.outgoing.put(&mut self.shared.account(), to, payload)
+    }
+
     pub(super) fn try_feed_by(
         &mut self,
         by: &mut dyn Wait,
         to: &Envelope,
         payload: &[u8],
     ) -> Result<(), SendError> {
-        let taken = self.outgoing.put(&mut self.shared.account(), to, payload)?;
-        if !taken || self.outgoing.is_due() {
+        let taken = self.try_put(by, to, payload)?;
+        if self.outgoing.is_due() {
             self.try_flush(by)?;
         }
         if taken {

@@ -79,6 +79,11 @@ impl Client {
         self.receiver.most_unread
     }
 
+    /// Sets the most bytes of events that may lie unread while a call waits, and returns what it was before.
+    pub const fn set_most_unread(&mut self, bytes: usize) -> usize {
+        std::mem::replace(&mut self.receiver.most_unread, bytes)
+    }
+
     /// Asks as [`Self::join`] does, for [`Self::try_done`].
     pub fn begin_join(&mut self, group: &str) -> Result<Pending, RequestError> {
         let group = GroupName::new(group)?;

@@ -6,6 +6,13 @@ use rota_core::groups::{GroupName, Name, ViewId};
 
 use super::{DecodeError, Destination, EncodeError, MAX_DESTINATIONS, MAX_TEXT_BYTES, PrivateName};
 
+/// The fewest bytes of a name: its length and a character.
+const LEAST_NAME: usize = 2;
+
+/// The most groups that a client has missed messages of: all clients of a daemon together are in no more. A name in
+/// memory takes many times the bytes of a short one in a frame.
+const MOST_SKIPPED_GROUPS: u32 = 16_384;
+
 /// Appends one frame. `payload` is how many bytes of it the caller sends behind `out`. After an error
 /// `out` is as it was.
 pub(super) fn put_frame(
@@ -192,6 +199,14 @@ impl Reader {
             list.push(read(self)?);
         }
         Ok(list)
+    }
+
+    /// The groups of which a client has missed messages.
+    pub fn skipped_groups(&mut self) -> Result<Vec<GroupName>, DecodeError> {
+        match self.0.first_chunk().copied().map(u32::from_le_bytes) {
+            Some(count) if count > MOST_SKIPPED_GROUPS => Err(DecodeError::Groups(count)),
+            _ => self.list(LEAST_NAME, Self::group),
+        }
     }
 
     /// A length and so many bytes, as `read` understands them.

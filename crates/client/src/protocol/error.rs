@@ -33,6 +33,8 @@ pub enum DecodeError {
     Flags(u8),
     /// A message cannot have this number of destinations.
     Destinations(u8),
+    /// A client that has skipped cannot have missed messages of this number of groups.
+    Groups(u32),
     /// A name is none.
     Name(NameError),
     /// A text is not UTF-8.
@@ -83,6 +85,7 @@ impl fmt::Display for DecodeError {
             Self::Service(service) => write!(f, "there is no service {service}"),
             Self::Flags(flags) => write!(f, "flags {flags:#x} have bits that mean nothing"),
             Self::Destinations(count) => write!(f, "a message cannot have {count} destinations"),
+            Self::Groups(count) => write!(f, "no client is in {count} groups"),
             Self::Name(error) => error.fmt(f),
             Self::Text => f.write_str("a text is not UTF-8"),
             Self::Node => f.write_str("no node has the number 0"),

@@ -31,9 +31,6 @@ const SKIPPED: u8 = 0x8f;
 const EXCLUDED: u8 = 0x90;
 const INCLUDED: u8 = 0x91;
 
-/// The fewest bytes of a name: its length and a character.
-const LEAST_NAME: usize = 2;
-
 /// The fewest bytes of a group and how many members it has.
 const LEAST_GROUP: usize = 6;
 /// The fewest bytes of a member: its length and `#a#b`.
@@ -355,7 +352,7 @@ impl Read for Reply {
             SKIPPED => Self::Skipped {
                 messages: reader.u64()?,
                 bytes: reader.u64()?,
-                groups: reader.list(LEAST_NAME, Reader::group)?,
+                groups: reader.skipped_groups()?,
             },
             EXCLUDED => Self::Excluded,
             INCLUDED => Self::Included {

@@ -7,6 +7,9 @@ use crate::error::{ConnectError, ConnectionLost};
 use crate::memory::Memory;
 use crate::protocol::{Hello, Inbox, MAX_REPLY_BYTES, Reply, Request, Welcome};
 
+/// The most bytes of credit, and of one payload, whatever the daemon says: they may wait in memory.
+const MOST_ALLOWED: u32 = 1 << 30;
+
 /// The beginning of a connection.
 #[derive(Debug)]
 pub struct Handshake {
@@ -52,7 +55,9 @@ impl Handshake {
         let versions = self.hello.lowest..=self.hello.highest;
         match reply.map_err(|error| ConnectError::Lost(error.into()))? {
             None => Ok(Err(self)),
-            Some(Reply::Welcome(welcome)) if versions.contains(&welcome.version) => {
+            Some(Reply::Welcome(mut welcome)) if versions.contains(&welcome.version) => {
+                welcome.credit = welcome.credit.min(MOST_ALLOWED);
+                welcome.largest_payload = welcome.largest_payload.min(MOST_ALLOWED);
                 let mut incoming = Incoming::new(self.inbox);
                 let settled = incoming.feed(&[]);
                 Ok(Ok(Taken {

@@ -6,7 +6,7 @@ use std::io;
 use super::Answer;
 use crate::error::ConnectionLost;
 use crate::event::Event;
-use crate::protocol::{Inbox, Reply};
+use crate::protocol::{Inbox, MAX_REPLY_BYTES, Reply};
 
 /// The receiving half: events that the application has not taken yet.
 #[derive(Debug)]
@@ -139,6 +139,12 @@ impl Incoming {
         let event = self.events.pop_front()?;
         self.unread -= event.cost();
         Some(event)
+    }
+
+    /// Whether there is still room for what had come before a write failed. It is read even if more lies unread than may
+    /// otherwise, but not without end.
+    pub const fn has_room_behind(&self, most_unread: usize) -> bool {
+        self.unread <= most_unread.saturating_add(MAX_REPLY_BYTES)
     }
 
     /// The memory, about, of the events that the application has not taken yet, in bytes.

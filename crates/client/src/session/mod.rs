@@ -9,9 +9,11 @@ mod handshake;
 mod incoming;
 mod outgoing;
 mod stop;
+#[cfg(test)]
+mod table_tests;
 
 pub use account::{Answer, OutstandingRequests};
 pub use handshake::{Handshake, Taken};
 pub use incoming::{Incoming, Settled};
 pub use outgoing::Outgoing;
-pub use stop::Stop;
+pub use stop::{Stop, is_long_over};

@@ -53,7 +53,7 @@ impl Outgoing {
             to: envelope.destinations(),
         };
         let bytes = head.frame_bytes(payload.len());
-        if !account.credit.allows(bytes) {
+        if !account.credit.allows(bytes) || !self.has_room(bytes, account.credit.limit()) {
             return Ok(false);
         }
         head.encode(payload, &mut self.bytes)
@@ -64,6 +64,13 @@ impl Outgoing {
         // The credit has allowed this already.
         let _ = account.credit.spend(bytes);
         Ok(true)
+    }
+
+    /// Whether so many bytes more may wait to be written. All of them are no more than the credit, or one message: a daemon
+    /// may give credit back without having read anything.
+    fn has_room(&self, bytes: usize, limit: u64) -> bool {
+        let pending = self.pending().len();
+        pending == 0 || pending.saturating_add(bytes) as u64 <= limit
     }
 
     /// Takes a request that has this number.

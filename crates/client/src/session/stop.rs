@@ -1,8 +1,19 @@
 //! The reasons for which a wait of a call fails.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use crate::error::{ConnectionLost, RequestError, SendError};
+
+/// The time for which a client reads on behind a deadline or a failed write, while there is something to read. A daemon
+/// may send without end.
+const LATE: Duration = Duration::from_millis(250);
+
+/// Whether the time has come so long ago that nothing more is read.
+pub fn is_long_over(deadline: Instant) -> bool {
+    let over = Instant::now().checked_duration_since(deadline);
+    over.is_some_and(|over| over >= LATE)
+}
 
 /// The reason for which a wait failed.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use rota_client::protocol::Reply;
-use rota_client::{Client, Envelope, Event, SendError, Service};
+use rota_client::{AsyncClient, Client, Envelope, Event, SendError, Service};
 
 use crate::peer::{CREDIT, Connection, House, LARGEST, message};
 
@@ -42,6 +42,83 @@ fn sending_waits_for_credit_and_events_are_kept_meanwhile() {
         Some(Event::Message(kept)) => assert_eq!(&kept.payload[..], b"kept"),
         other => panic!("{other:?}"),
     }
+    peer.end();
+}
+
+/// Gives all credit back and reads nothing, until it is told; then it counts the messages.
+fn generous(
+    house: &House,
+    told: mpsc::Receiver<()>,
+    counted: mpsc::Sender<usize>,
+) -> crate::peer::Peer {
+    house.host(move |connection| {
+        while told.try_recv() == Err(mpsc::TryRecvError::Empty) {
+            connection.tell(&[credit(1 << 20)]);
+            thread::sleep(Duration::from_millis(1));
+        }
+        let mut messages = 0;
+        while connection.next().is_some() {
+            messages += 1;
+        }
+        counted.send(messages).expect("the test waits");
+    })
+}
+
+/// More than sockets take.
+const MANY: usize = 5000;
+
+#[test]
+fn credit_for_what_was_not_read_is_none() {
+    let house = House::new();
+    let (go_on, told) = mpsc::channel();
+    let (counted, count) = mpsc::channel();
+    let peer = generous(&house, told, counted);
+    let mut client = house.client();
+    let mut sent = 0;
+    loop {
+        match client.try_feed("orders", &[1; ALL]) {
+            Ok(()) => sent += 1,
+            Err(SendError::WouldBlock) if client.unsettled_bytes() == 0 => break,
+            Err(SendError::WouldBlock) => {}
+            Err(error) => panic!("{error}"),
+        }
+        assert!(sent < MANY, "all of it waits in memory");
+        client.try_read();
+    }
+    go_on.send(()).expect("it goes on");
+    client
+        .send("orders", &[1; ALL])
+        .expect("there is room again");
+    drop(client);
+    assert_eq!(count.recv(), Ok(sent + 1));
+    peer.end();
+}
+
+#[tokio::test]
+async fn credit_for_what_was_not_read_is_none_for_tasks() {
+    let house = House::new();
+    let (go_on, told) = mpsc::channel();
+    let (counted, count) = mpsc::channel();
+    let peer = generous(&house, told, counted);
+    let client = AsyncClient::connect(house.path()).await;
+    let mut client = client.expect("it is let in");
+    let mut sent = 0;
+    loop {
+        match client.try_send("orders", &[1; ALL]) {
+            Ok(()) => sent += 1,
+            Err(SendError::WouldBlock) if client.unsettled_bytes() == 0 => break,
+            Err(SendError::WouldBlock) => {}
+            Err(error) => panic!("{error}"),
+        }
+        assert!(sent < MANY, "all of it waits in memory");
+        assert!(matches!(client.try_recv(), Ok(None)));
+        tokio::task::yield_now().await;
+    }
+    go_on.send(()).expect("it goes on");
+    let last = client.send("orders", &[1; ALL]).await;
+    last.expect("there is room again");
+    drop(client);
+    assert_eq!(count.recv(), Ok(sent + 1));
     peer.end();
 }
 

@@ -8,6 +8,7 @@ mod halves;
 mod patience;
 mod peer;
 mod reconnecting;
+mod reconnecting_async;
 mod stepwise;
 mod stream;
 mod vanished;

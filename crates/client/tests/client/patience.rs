@@ -7,13 +7,13 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use rota_client::protocol::Request;
+use rota_client::protocol::{MAX_REPLY_BYTES, Reply, Request};
 use rota_client::{
     AsyncClient, Builder, Client, ConnectError, ConnectionLost, RequestError, SendError,
 };
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use crate::peer::{Connection, House, LARGEST, PATIENCE, message, welcome};
+use crate::peer::{CREDIT, Connection, House, LARGEST, PATIENCE, message, welcome};
 
 const SHORT: Duration = Duration::from_millis(200);
 
@@ -67,6 +67,67 @@ fn fill(mut put: impl FnMut(&[u8]) -> Result<(), SendError>) -> usize {
         put(&[7; LARGEST as usize]).expect("there is credit");
     }
     1000
+}
+
+/// Lets a client in, and sends without end what nobody takes.
+fn flooding(house: &House, reply: Reply, reads: bool) {
+    house.play(move |listener| {
+        let mut connection = Connection::accept(listener);
+        connection.hello();
+        if !reads {
+            connection.stop_reading();
+        }
+        connection.tell(&[welcome(CREDIT)]);
+        connection.flood(&reply);
+    });
+}
+
+const fn no_credit() -> Reply {
+    Reply::Credit { bytes: 0 }
+}
+
+#[test]
+fn a_daemon_that_sends_without_end_keeps_nobody_waiting() {
+    let house = House::new();
+    flooding(&house, no_credit(), true);
+    let mut client = builder().connect(house.path()).expect("let in");
+    let (joined, mut client) = in_time(move || (client.join("orders"), client));
+    assert!(matches!(joined, Err(RequestError::TimedOut)), "{joined:?}");
+    let (next, client) = in_time(move || (client.recv_timeout(SHORT), client));
+    assert!(matches!(next, Ok(None)), "{next:?}");
+    let closed = in_time(move || client.close());
+    assert!(is_late(&closed), "{closed:?}");
+}
+
+#[test]
+fn a_daemon_that_sends_without_end_keeps_no_task_waiting() {
+    let house = House::new();
+    flooding(&house, no_credit(), true);
+    let path = house.path();
+    waited(async move {
+        let client = AsyncClient::connect_as(&builder(), path).await;
+        let mut client = client.expect("let in");
+        let joined = client.join("orders").await;
+        assert!(matches!(joined, Err(RequestError::TimedOut)), "{joined:?}");
+        let next = client.try_recv();
+        assert!(matches!(next, Ok(None)), "{next:?}");
+        let next = tokio::time::timeout(SHORT, client.recv()).await;
+        assert!(next.is_err(), "{next:?}");
+        let closed = client.close().await;
+        assert!(is_late(&closed), "{closed:?}");
+    });
+}
+
+#[test]
+fn a_daemon_that_only_sends_fills_no_memory() {
+    let house = House::new();
+    flooding(&house, message(&[1; 10_000]), false);
+    let builder = builder().unread_bytes(0);
+    let mut client = builder.connect(house.path()).expect("let in");
+    let (sent, client) = in_time(move || (client.send("orders", b"x"), client));
+    assert!(matches!(sent, Err(SendError::Lost(_))), "{sent:?}");
+    let most = MAX_REPLY_BYTES + (1 << 20);
+    assert!(client.unread() <= most, "{}", client.unread());
 }
 
 fn is_late(closed: &Result<(), ConnectionLost>) -> bool {

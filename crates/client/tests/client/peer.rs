@@ -215,6 +215,26 @@ impl Connection {
         .expect("it is connected");
     }
 
+    /// Says the same again and again until the client has gone.
+    pub fn flood(&mut self, reply: &Reply) {
+        let mut bytes = Vec::new();
+        while bytes.len() < 64 << 10 {
+            reply.encode(&mut bytes).expect("it fits");
+        }
+        let Stream::Unix(stream) = &mut self.stream else {
+            panic!("only on this host");
+        };
+        while stream.write_all(&bytes).is_ok() {}
+    }
+
+    /// Reads nothing more, so that no write of the client succeeds.
+    pub fn stop_reading(&self) {
+        let Stream::Unix(stream) = &self.stream else {
+            panic!("only on this host");
+        };
+        stream.shutdown(Shutdown::Read).expect("it is connected");
+    }
+
     /// Waits until the client has gone.
     pub fn until_gone(&mut self) {
         while self.next().is_some() {}

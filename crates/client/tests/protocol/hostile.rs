@@ -8,7 +8,7 @@ use rota_client::protocol::{
     Send, View, request_limit,
 };
 use rota_core::contract::{Incarnation, NodeId, RingId, Service};
-use rota_core::groups::{GroupName, NameError, ViewId};
+use rota_core::groups::{GroupName, Limits, NameError, ViewId};
 
 use crate::any::{reply, request};
 use crate::round_trip::in_pieces;
@@ -144,6 +144,26 @@ fn replies_that_are_none() {
         reply_of(b"\x87\x01g\x09\0\0\0\0\0\0\0\0\0"),
         Err(DecodeError::Node)
     );
+}
+
+#[test]
+fn a_client_skips_no_more_groups_than_a_daemon_has_memberships() {
+    let most = Limits::default().memberships;
+    for count in [most, most + 1] {
+        let mut body = vec![0x8f];
+        body.extend([0; 16]);
+        body.extend((count as u32).to_le_bytes());
+        body.extend(b"\x01g".repeat(count));
+        let reply = Reply::decode(&framed(&body).into(), MAX_REPLY_BYTES);
+        if count > most {
+            assert_eq!(reply, Err(DecodeError::Groups(count as u32)));
+            continue;
+        }
+        match reply {
+            Ok(Decoded::Frame(Reply::Skipped { groups, .. }, _)) => assert_eq!(groups.len(), most),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 #[test]

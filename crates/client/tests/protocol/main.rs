@@ -5,3 +5,4 @@ mod credit;
 mod golden;
 mod hostile;
 mod round_trip;
+mod vectors;

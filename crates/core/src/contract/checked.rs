@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::link_law::LinkLaw;
+use super::turn_law::TurnLaw;
 
 use super::{
     Class, Delivery, Engine, Input, LogRecord, MOST_PERSISTING, MOST_RECORD, NodeId, Output,
@@ -26,6 +27,7 @@ pub struct Checked<E> {
     /// The newest request.
     asked: Option<PersistId>,
     links: LinkLaw,
+    turn: TurnLaw,
 }
 
 impl<E: Engine> Checked<E> {
@@ -40,6 +42,7 @@ impl<E: Engine> Checked<E> {
             requests: VecDeque::new(),
             asked: None,
             links: LinkLaw::new(),
+            turn: TurnLaw::new(),
         }
     }
 
@@ -51,6 +54,16 @@ impl<E: Engine> Checked<E> {
     /// The engine inside, for what the contract does not cover.
     pub const fn get_mut(&mut self) -> &mut E {
         &mut self.engine
+    }
+
+    /// Gives the engine a command of its own, one that not all engines have, by the same law as a submission: `command`
+    /// changes the engine and does not poll it.
+    pub fn command<T>(&mut self, now: Time, command: impl FnOnce(&mut E, Time) -> T) -> T {
+        debug_assert!(self.started, "commanded before Start");
+        debug_assert!(now >= self.now, "time went backwards");
+        self.now = now;
+        self.drained = false;
+        command(&mut self.engine, now)
     }
 
     /// Asserts that requests ascend, and that records and the requests under way have sizes that drivers take.
@@ -89,6 +102,7 @@ impl<E: Engine> Checked<E> {
             Input::Start(_) => debug_assert!(!self.started, "started twice"),
             _ => debug_assert!(self.started, "the first input is Start, not {input:?}"),
         }
+        self.turn.told(now, input, || self.engine.next_timer());
         match input {
             Input::Persisted { id } => {
                 debug_assert!(
@@ -125,7 +139,9 @@ impl<E: Engine> Checked<E> {
 
 impl<E: Engine> Engine for Checked<E> {
     fn handle(&mut self, now: Time, input: Input) {
-        self.check_input(now, &input);
+        if cfg!(debug_assertions) {
+            self.check_input(now, &input);
+        }
         self.started = true;
         self.now = now;
         self.drained = false;
@@ -156,6 +172,7 @@ impl<E: Engine> Engine for Checked<E> {
     }
 
     fn application_hangs(&mut self, now: Time, hangs: bool) {
+        self.turn.hangs(hangs);
         self.now = now;
         self.drained = false;
         self.engine.application_hangs(now, hangs);
@@ -191,15 +208,28 @@ impl<E: Engine> Engine for Checked<E> {
     }
 
     fn poll_delivery(&mut self) -> Option<Delivery> {
-        self.engine.poll_delivery()
+        debug_assert!(self.started, "a delivery was polled before Start");
+        self.turn.polls_delivery();
+        let delivery = self.engine.poll_delivery();
+        if cfg!(debug_assertions)
+            && let Some(delivery) = &delivery
+        {
+            self.turn.delivered(delivery);
+        }
+        delivery
     }
 
     fn reading(&self) -> Class {
         debug_assert!(self.started, "asked what to read before Start");
+        self.turn.asked_what_to_read();
         self.engine.reading()
     }
 
     fn next_timer(&self) -> Option<(Time, TimerReason)> {
+        debug_assert!(
+            self.drained || self.output_pending,
+            "the next timer was asked for before the outputs were drained"
+        );
         self.engine.next_timer()
     }
 

@@ -20,6 +20,14 @@ pub enum Delivery {
         /// The first position of which nothing is known.
         next: Seq,
     },
+    /// A notice at a position of the order. It is for a merge of several rings, which changes its subscriptions by such
+    /// notices; an application never sees it, and an engine delivers it only to a merge.
+    Notice {
+        /// The position, at which nothing else stands.
+        seq: Seq,
+        /// The notice, of which the engine knows nothing.
+        bytes: Bytes,
+    },
     /// The current configuration, which is regular and has this ring, is primary from here on. Only
     /// the layer [`crate::primary`] delivers it.
     Primary(RingId),

@@ -61,9 +61,8 @@ pub enum Input {
         peer: NodeId,
         /// The session this credit belongs to.
         session: Session,
-        /// Total room in the link's queue, in bytes. Messages held back until something is durable
-        /// take their room from the moment they are handed out. The engine is told at the latest when
-        /// the room has grown by an eighth of the queue.
+        /// Total room in the link's queue, in bytes. The engine is told at the latest when the room has grown by an
+        /// eighth of the queue.
         bytes: usize,
     },
     /// Everything of this request is durable, and so is everything requested before it.

@@ -1,14 +1,29 @@
 //! Measurements of an engine for people and metrics: histograms of times, and counters of the packets of each other
 //! member.
 
-/// Times that have a bucket of their own: up to 2⁰, 2¹, … 2²³ µs (8.4 s).
-const BOUNDS: usize = 24;
+/// Times of each doubling have this many buckets, from 4 µs on: below, each microsecond has one.
+const STEPS: usize = 4;
 
-/// A histogram of times, in buckets whose bounds double.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// The number of doublings from 4 µs to 2²³ µs (8.4 s), the longest time that has a bucket of its own.
+const DOUBLINGS: usize = 21;
+
+/// The number of buckets with a bound: 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20 … 2²³ µs.
+const BOUNDS: usize = STEPS + DOUBLINGS * STEPS;
+
+/// A histogram of times, in buckets of which four share each doubling: a quantile is right to a fifth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Histogram {
     buckets: [u64; Self::BUCKETS],
     sum_nanos: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self {
+            buckets: [0; Self::BUCKETS],
+            sum_nanos: 0,
+        }
+    }
 }
 
 impl Histogram {
@@ -19,9 +34,20 @@ impl Histogram {
     #[inline]
     pub const fn record(&mut self, nanos: u64) {
         let micros = nanos.saturating_sub(1) / 1000;
-        let bits = (u64::BITS - micros.leading_zeros()) as usize;
-        self.buckets[if bits < BOUNDS { bits } else { BOUNDS }] += 1;
+        let bucket = Self::bucket_of(micros);
+        self.buckets[if bucket < BOUNDS { bucket } else { BOUNDS }] += 1;
         self.sum_nanos = self.sum_nanos.saturating_add(nanos);
+    }
+
+    /// The bucket of times above `micros` and up to one microsecond more, were there enough of them.
+    const fn bucket_of(micros: u64) -> usize {
+        if micros < STEPS as u64 {
+            return micros as usize;
+        }
+        // The doubling that it is in, and the two bits behind its highest.
+        let doubling = micros.ilog2() as usize - 2;
+        let step = (micros >> doubling) as usize % STEPS;
+        STEPS + doubling * STEPS + step
     }
 
     /// The number of times in each bucket; the first has times up to 1 µs.
@@ -31,10 +57,13 @@ impl Histogram {
 
     /// The longest time of a bucket, in microseconds; `None` for the last bucket, and where there is no such bucket.
     pub const fn bound_micros(bucket: usize) -> Option<u64> {
-        if bucket < BOUNDS {
-            Some(1 << bucket)
-        } else {
+        if bucket >= BOUNDS {
             None
+        } else if bucket < STEPS {
+            Some(bucket as u64 + 1)
+        } else {
+            let (doubling, step) = ((bucket - STEPS) / STEPS, (bucket - STEPS) % STEPS);
+            Some(((STEPS + step + 1) as u64) << doubling)
         }
     }
 
@@ -74,6 +103,16 @@ mod tests {
             assert_eq!(times.buckets()[bucket], 2, "{smallest} to {largest}");
             assert_eq!(times.count(), 2);
         }
+    }
+
+    #[test]
+    fn four_buckets_share_each_doubling_up_to_eight_seconds() {
+        let bounds = (0..13).filter_map(Histogram::bound_micros);
+        let expected = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20];
+        assert_eq!(bounds.collect::<alloc::vec::Vec<_>>(), expected);
+        let last = Histogram::bound_micros(Histogram::BUCKETS - 2);
+        assert_eq!(last, Some(1 << 23));
+        assert_eq!(Histogram::bound_micros(Histogram::BUCKETS - 1), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //!
 //! * **getters** (`reading`, `next_timer`, `status`) change nothing;
 //! * **`handle`** tells the engine what happened;
-//! * **commands** (`submit`) come from the application;
+//! * **commands** (`submit`, and an engine's own by [`Checked::command`]) come from the application;
 //! * **polls** (`poll_output`, `poll_delivery`) hand out what the engine wants done.
 //!
 //! # The caller's law
@@ -27,8 +27,10 @@
 //! 6. `poll_delivery` is called only while the application has room. Deliveries that are not pulled stay in the engine,
 //!    which throttles the senders instead of growing.
 //!
-//! In debug builds [`Checked`], which wraps any engine, checks rules 1 to 3, the size and the order of requests to a
-//! disk, and that sessions of links ascend and links get no more than they take.
+//! In debug builds [`Checked`], which wraps any engine, checks all of it: of rule 6, which is about the application, that
+//! none is asked for while the application hangs. It also checks the size and the order of requests to a disk, that
+//! sessions of links ascend and links get no more than they take, and that what has a place in the order is delivered in
+//! that order.
 //!
 //! # The canonical loop
 //!
@@ -50,15 +52,14 @@ mod link_law;
 mod measures;
 mod output;
 mod pieces;
+mod turn_law;
 mod types;
 
 pub use checked::Checked;
 pub use delivery::{Configuration, ConfigurationKind, Delivery, Message, MessageId, position};
 pub use input::{Input, PersistError, StartState};
 pub use measures::{Histogram, PeerCounters};
-pub use output::{
-    Burst, LogRecord, MOST_PERSISTING, MOST_RECORD, Output, Pace, Target, TimerReason,
-};
+pub use output::{Burst, LogRecord, MOST_PERSISTING, MOST_RECORD, Output, Target, TimerReason};
 pub use pieces::{Pieces, PiecesWriter};
 pub use types::{
     Channel, Class, Engine, Incarnation, LogId, NodeId, PersistId, Process, RingId, Seq, Service,

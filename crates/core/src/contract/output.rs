@@ -20,8 +20,6 @@ pub enum Output {
         burst: Burst,
         /// The request that has to be durable before.
         after: Option<PersistId>,
-        /// The speed, where the engine plans the link (FastCast); else as fast as the socket takes it.
-        pace: Option<Pace>,
     },
     /// Send a whole message over a reliable link. Never more than the link said it can take.
     LinkSend {
@@ -31,10 +29,8 @@ pub enum Output {
         session: Session,
         /// The engine that it comes from.
         channel: Channel,
-        /// The message.
+        /// The message. It waits for nothing: an engine keeps what has to be durable first.
         bytes: Pieces,
-        /// The request that has to be durable before.
-        after: Option<PersistId>,
     },
     /// Make these records durable, then say `Persisted { id }`.
     Persist {
@@ -117,15 +113,6 @@ impl Burst {
     pub fn datagrams_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
         self.bytes.chunks_mut(self.segment.max(1))
     }
-}
-
-/// A planned sending speed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pace {
-    /// Long-term rate, in bits per second.
-    pub bits_per_second: u64,
-    /// Bytes that may leave at once.
-    pub burst_bytes: usize,
 }
 
 /// The largest record that an engine asks for, in bytes. Drivers take records of this size.

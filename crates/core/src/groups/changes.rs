@@ -1,15 +1,17 @@
-//! The ordered changes and their effects: messages, and the joins, leaves and disconnects of clients.
+//! The ordered changes and their effects on the clients: messages, the joins, leaves and disconnects of clients, and the
+//! exclusion of this daemon.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
+use bytes::Bytes;
 
-use super::event::{Cause, ClientEvent, Connection, Event, Member, Received, View, ViewId};
-use super::machine::{Groups, Local, Phase};
-use super::message::Request;
+use super::event::{Cause, ClientEvent, Connection, Event, Member, Received, View};
+use super::machine::{Groups, Phase};
+use super::message::{Request, Told, parse, ring_of_data};
 use super::name::{Destination, GroupName};
-use super::part::Group;
+use crate::contract::Process;
 use crate::mutants::{self, Mutant};
 
 impl Groups {
@@ -26,23 +28,14 @@ impl Groups {
         self.routes.clear();
     }
 
-    /// Requests of daemons that did not stay may still be ordered behind the transitional configuration. Those daemons
-    /// keep count of their clients themselves, and nobody here would hear of the end of such a client.
     fn on_join(&mut self, member: Member, name: GroupName) {
-        let Some(part) = self.parts.first_mut() else {
-            return;
-        };
-        if !part.daemons.contains(&member.daemon) && !mutants::on(Mutant::G12) {
-            return;
-        }
-        let group = part.groups.entry(name).or_default();
-        if group.members.insert(member) {
+        if self.knowledge.add(member, name) {
             self.announce(name, Cause::Join(member));
         }
     }
 
     fn on_leave(&mut self, member: Member, name: GroupName) {
-        if !self.remove(&member, name) {
+        if !self.knowledge.remove(&member, name) {
             return;
         }
         if member.daemon == self.me {
@@ -50,33 +43,19 @@ impl Groups {
             self.emit(to, Event::SelfLeave { group: name });
         }
         self.announce(name, Cause::Leave(member));
-        if mutants::on(Mutant::G07)
-            && let Some(group) = self.group_mut(name)
-        {
-            group.members.insert(member);
+        if mutants::on(Mutant::G07) {
+            self.knowledge.put_back(member, name);
         }
     }
 
     fn on_disconnect(&mut self, member: Member) {
-        let groups = self.parts.iter().flat_map(|part| &part.groups);
-        let of = groups.filter(|(_, group)| group.members.contains(&member));
-        let names: Vec<GroupName> = of.map(|(name, _)| *name).collect();
-        for name in names {
-            self.remove(&member, name);
+        for name in self.knowledge.groups_of(&member) {
+            self.knowledge.remove(&member, name);
             self.announce(name, Cause::Disconnect(member));
         }
         if member.daemon == self.me {
             self.clients.ended(&member);
         }
-    }
-
-    fn remove(&mut self, member: &Member, name: GroupName) -> bool {
-        let group = self.group_mut(name);
-        group.is_some_and(|group| group.members.remove(member))
-    }
-
-    fn group_mut(&mut self, name: GroupName) -> Option<&mut Group> {
-        self.parts.first_mut()?.groups.get_mut(&name)
     }
 
     /// A client has come or gone. If daemons went shortly before, the view says all at once, and is followed by another
@@ -85,14 +64,12 @@ impl Groups {
         let (Cause::Join(member) | Cause::Leave(member) | Cause::Disconnect(member)) = cause else {
             return;
         };
-        let Some(group) = self.group_mut(name) else {
+        let Some(group) = self.knowledge.group(name) else {
             return;
         };
         if group.members.is_empty() {
-            if let Some(part) = self.parts.first_mut() {
-                part.groups.remove(&name);
-            }
-            self.local.remove(&name);
+            self.knowledge.forget_group(name);
+            self.views.forget(name);
             return;
         }
         if !group.changed {
@@ -125,34 +102,26 @@ impl Groups {
     /// Tells the local members that their view is about to end, once.
     pub(super) fn signal(&mut self, name: GroupName) {
         let to = self.local_members(name);
-        let Some(local) = self.local.get_mut(&name) else {
-            return;
-        };
-        if local.signaled && !mutants::on(Mutant::G01) {
-            return;
+        if let Some(view) = self.views.signal(name) {
+            self.emit(to, Event::Transitional { group: name, view });
         }
-        local.signaled = true;
-        let view = local.view;
-        self.emit(to, Event::Transitional { group: name, view });
     }
 
     fn view(&mut self, name: GroupName, cause: Cause, vs_sets: Vec<Vec<Member>>) {
-        self.issued += 1;
-        let Some(ring) = self.ring else { return };
         let next = match self.phase {
             Phase::Transitional(next) => Some(next),
             _ => None,
         };
         let next = next.filter(|_| !mutants::on(Mutant::G02));
-        let index = self.issued;
-        let id = ViewId { ring, next, index };
+        let Some(id) = self.views.name(self.ring, next) else {
+            return;
+        };
         let to = self.local_members(name);
         if to.is_empty() {
-            self.local.remove(&name);
+            self.views.forget(name);
             return;
         }
-        let signaled = false;
-        self.local.insert(name, Local { view: id, signaled });
+        self.views.on_view(name, id);
         let view = View {
             group: name,
             id,
@@ -188,17 +157,8 @@ impl Groups {
 
     /// The connected clients of this daemon that are in a group.
     fn local_members(&self, name: GroupName) -> Vec<Connection> {
-        let from = Member::before_all(self.me);
-        let parts = self.parts.iter();
-        let groups = parts.filter_map(|part| part.groups.get(&name));
-        let mut all = Vec::new();
-        for group in groups {
-            // Members are ordered by their daemons.
-            let mine = group.members.range(from..);
-            let mine = mine.take_while(|member| member.daemon == self.me);
-            let mine = mine.map(|member| member.connection);
-            all.extend(mine.filter(|connection| self.clients.is_connected(*connection)));
-        }
+        let all = self.knowledge.members_at(self.me, name);
+        let mut all = self.connected(all);
         all.sort_unstable();
         all.dedup();
         all
@@ -213,7 +173,110 @@ impl Groups {
     pub(super) fn emit(&mut self, to: impl Into<Arc<[Connection]>>, event: Event) {
         let to = to.into();
         if !to.is_empty() {
-            self.include_unless_missed();
+            // This daemon is not excluded any more, unless its clients have still to be told of the present views.
+            if self.exclusion.is_told() && !self.exclusion.has_missed() {
+                self.include();
+            }
+            self.events.push_back(ClientEvent { to, event });
+        }
+    }
+
+    /// Takes a message whose head is known; returns whether it is one.
+    pub(super) fn on_known(&mut self, from: Process, message: &Bytes) -> bool {
+        let Some(ring) = ring_of_data(message) else {
+            return false;
+        };
+        let Some((to, data)) = self.routes.find(from, message) else {
+            return false;
+        };
+        debug_assert!(
+            mutants::on(Mutant::G22) || self.is_so(from, message, &to, &data),
+            "a stale route"
+        );
+        if self.has_its_place(from, self.ring == Some(ring)) {
+            self.emit(to, Event::Message(data));
+        }
+        true
+    }
+
+    /// Whether reading the head anew gives the same message and receivers.
+    fn is_so(&self, from: Process, message: &Bytes, to: &[Connection], data: &Received) -> bool {
+        match parse(from, message).map(|stamped| stamped.told) {
+            Some(Told::Request(Request::Data(read, discard))) => {
+                read == *data && *self.receivers(&read, discard) == *to
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes a message whose head is known from now on.
+    pub(super) fn on_unknown(
+        &mut self,
+        from: Process,
+        message: &[u8],
+        data: Received,
+        discard: bool,
+    ) {
+        let to = self.receivers(&data, discard);
+        self.routes.keep(from, message, &data, &to);
+        self.emit(to, Event::Message(data));
+    }
+
+    /// Whether clients have been told that this daemon is excluded, and not that the exclusion is over.
+    pub const fn is_excluded(&self) -> bool {
+        self.exclusion.is_told()
+    }
+
+    pub(super) fn on_excluded(&mut self) {
+        self.exclusion.begin();
+        self.tell_excluded();
+    }
+
+    /// The next view follows others that this daemon was not in. All its submissions up to this counter have been
+    /// delivered.
+    pub(super) fn on_missed(&mut self, own: u64) {
+        if !mutants::on(Mutant::G27) {
+            self.tell_excluded();
+        }
+        self.exclusion.miss();
+        self.routes.clear();
+        let (elsewhere, gone) = self.clients.ordered_elsewhere(own);
+        self.counters.missed += 1;
+        self.counters.elsewhere += elsewhere;
+        for gone in gone {
+            // Its disconnect was missed: other members of its groups saw it disconnect, or are told by a view that
+            // comes.
+            self.knowledge.forget_member(&gone);
+            self.clients.ended(&gone);
+        }
+        self.knowledge.change_all();
+    }
+
+    fn tell_excluded(&mut self) {
+        if self.exclusion.tell() {
+            let all = self.clients.all_connected();
+            self.tell(all, Event::Excluded);
+        }
+    }
+
+    /// Tells a client that connects while this daemon is excluded of that first.
+    pub(super) fn greet(&mut self, connection: Connection) {
+        if self.exclusion.is_told() && !mutants::on(Mutant::G29) {
+            self.tell(Vec::from([connection]), Event::Excluded);
+        }
+    }
+
+    /// Deliveries go on: where they stopped, or with a view for each group after what was missed.
+    pub(super) fn include(&mut self) {
+        if let Some(missed) = self.exclusion.end() {
+            let all = self.clients.all_connected();
+            self.tell(all, Event::Included { missed });
+        }
+    }
+
+    fn tell(&mut self, to: Vec<Connection>, event: Event) {
+        if !to.is_empty() {
+            let to = to.into();
             self.events.push_back(ClientEvent { to, event });
         }
     }

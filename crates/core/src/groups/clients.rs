@@ -1,22 +1,26 @@
 //! The clients of this daemon, and their requests that have not come back in the order yet.
 
-mod elsewhere;
 mod gone;
 mod memberships;
+mod queue;
 mod restart;
 mod room;
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use self::gone::Gone;
 use self::memberships::Memberships;
+use self::queue::Queue;
+pub(super) use self::queue::Waiting;
 use super::event::{Connection, Member};
 use super::large::Outgoing;
 use super::limits::{Limits, Owner, RequestError};
-use super::message::{Request, stamp};
+use super::message::Request;
 use super::name::{ClientName, GroupName};
 use crate::contract::{Process, RingId, Service};
+use crate::invariants::FEW;
+use crate::mutants::{self, Mutant};
 
 /// The cost of a request beside its bytes.
 const REQUEST_BYTES: usize = 64;
@@ -34,28 +38,6 @@ struct Client {
     backlog: usize,
     /// The connection that this one follows, while that still has events.
     follows: Option<Connection>,
-}
-
-/// A request on its way.
-#[derive(Debug)]
-pub(super) struct Waiting {
-    connection: Connection,
-    service: Service,
-    message: Vec<u8>,
-    asks: Asks,
-    /// The engine's counter of the message, once the engine has taken it.
-    counter: u64,
-}
-
-/// The kind of a request: says what becomes of it if this daemon has missed its place in the order.
-#[derive(Clone, Copy, Debug)]
-enum Asks {
-    /// A message: nothing more is done, as it was delivered.
-    Data,
-    /// A join or a leave: it is sent again.
-    Change,
-    /// The end of this client, which others have seen.
-    End(Member),
 }
 
 /// The next thing that is offered to the engine.
@@ -78,9 +60,7 @@ pub(super) struct Clients {
     followed: usize,
     /// The clients that have gone, and whose requests have not all come back.
     gone: Gone,
-    /// In the order of the requests; the first of them have been handed to the engine.
-    waiting: VecDeque<Waiting>,
-    under_way: usize,
+    queue: Queue,
     large: Outgoing,
     /// The first client whose large message found no room: no other large message passes it.
     next_large: Option<Connection>,
@@ -101,8 +81,7 @@ impl Clients {
             memberships: Memberships::default(),
             followed: 0,
             gone: Gone::default(),
-            waiting: VecDeque::new(),
-            under_way: 0,
+            queue: Queue::default(),
             large: Outgoing::new(limits.piece_bytes),
             next_large: None,
             busy: 0,
@@ -125,6 +104,16 @@ impl Clients {
         let connection = self.admit((owner, name), None);
         self.names.insert(name, connection);
         Ok(connection)
+    }
+
+    /// Whether the client may be in one more group.
+    fn may_join(&self, connection: Connection) -> bool {
+        let client = self.connected.get(&connection);
+        client.is_some_and(|client| {
+            let groups = client.wants.len();
+            self.memberships
+                .have_room(&self.limits, client.owner, groups)
+        })
     }
 
     fn admit(
@@ -249,40 +238,24 @@ impl Clients {
     }
 
     fn push(&mut self, member: Member, service: Service, request: &Request) {
-        let connection = member.connection;
-        let message = request.message();
-        self.owe(&member, message.len());
-        let asks = match request {
-            Request::Data(..) => Asks::Data,
-            Request::Join(..) | Request::Leave(..) => Asks::Change,
-            Request::Disconnect(member) => Asks::End(*member),
-        };
-        let waiting = Waiting {
-            connection,
-            service,
-            message,
-            asks,
-            counter: 0,
-        };
+        let waiting = Waiting::new(member.connection, service, request);
+        self.owe(&member, waiting.len());
         match self.large.behind(member.name) {
             Some(behind) => behind.push(waiting),
-            None => self.waiting.push_back(waiting),
+            None => self.queue.push(waiting),
         }
     }
 
     /// Requests that have not come back.
     pub fn waiting(&self) -> usize {
-        self.waiting.len() + self.large.waiting()
-    }
-
-    fn has_request(&self) -> bool {
-        self.under_way < self.limits.window.min(self.waiting.len())
+        self.queue.len() + self.large.waiting()
     }
 
     /// A part of a large message has its turn when each of the other clients could have sent as much.
     fn turn(&self) -> Option<Turn> {
         let share = self.busy.saturating_sub(1).max(1) * self.large.part_bytes();
-        match (self.has_request(), self.large.has_unsent()) {
+        let has_request = self.queue.has_unsent(self.limits.window);
+        match (has_request, self.large.has_unsent()) {
             (false, false) => None,
             (true, true) if self.since_part < share => Some(Turn::Request),
             (_, true) => Some(Turn::Part),
@@ -299,22 +272,13 @@ impl Clients {
     pub fn unsent(&mut self, ring: RingId) -> Option<(Service, &[u8])> {
         match self.turn()? {
             Turn::Part => self.large.unsent(ring),
-            Turn::Request => {
-                let next = self.waiting.get_mut(self.under_way)?;
-                stamp(&mut next.message, ring);
-                Some((next.service, &next.message))
-            }
+            Turn::Request => self.queue.unsent(ring),
         }
     }
 
     pub fn sent(&mut self, counter: u64) {
         match self.turn() {
-            Some(Turn::Request) => {
-                let sent = &mut self.waiting[self.under_way];
-                sent.counter = counter;
-                self.since_part += sent.message.len();
-                self.under_way += 1;
-            }
+            Some(Turn::Request) => self.since_part += self.queue.sent(counter),
             Some(Turn::Part) => {
                 self.since_part = 0;
                 self.large.sent(counter);
@@ -327,7 +291,7 @@ impl Clients {
     pub fn refused(&mut self) {
         match self.turn() {
             Some(Turn::Request) => {
-                let refused = self.waiting.remove(self.under_way);
+                let refused = self.queue.refused();
                 self.settle(refused);
             }
             Some(Turn::Part) => {
@@ -347,28 +311,65 @@ impl Clients {
     fn placed(&mut self, large: Option<(usize, Connection, Vec<Waiting>)>) {
         if let Some((bytes, connection, then)) = large {
             self.repay(connection, bytes);
-            self.waiting.extend(then);
+            self.queue.extend(then);
         }
     }
 
     /// The first of the requests under way has come back.
     pub fn returned(&mut self) {
-        if self.under_way > 0 {
-            self.under_way -= 1;
-            let returned = self.waiting.pop_front();
-            self.settle(returned);
-        }
+        let returned = self.queue.returned();
+        self.settle(returned);
     }
 
     fn settle(&mut self, request: Option<Waiting>) {
         if let Some(request) = request {
-            self.repay(request.connection, request.message.len());
+            self.repay(request.connection(), request.len());
         }
     }
 
     /// Requests that have not come back by now count for nobody: all of them are to be sent again. Returns the number
     /// of the requests and parts that were under way.
     pub fn send_again(&mut self) -> u64 {
-        (core::mem::take(&mut self.under_way) + self.large.send_again()) as u64
+        (self.queue.send_again() + self.large.send_again()) as u64
+    }
+
+    /// All requests handed to the engine up to this counter of the engine have their places, where this daemon does not
+    /// get any more. Clients wait for them no longer, unless they are to be sent again: see
+    /// [`exclusion`](crate::groups::exclusion). Returns the number of requests that are over, and the clients whose end
+    /// was among them.
+    pub fn ordered_elsewhere(&mut self, own: u64) -> (u64, Vec<Member>) {
+        let (over, ended) = self.queue.ordered_elsewhere(own);
+        let mut count = over.len() as u64;
+        for request in over {
+            if !mutants::on(Mutant::G26) {
+                self.settle(Some(request));
+            }
+        }
+        while let Some(large) = self.large.ordered_elsewhere(own) {
+            count += 1;
+            self.placed(Some(large));
+        }
+        (count, ended)
+    }
+
+    /// Its invariants.
+    pub fn check(&self) {
+        self.queue.check();
+        assert!(
+            self.busy <= self.connected.len(),
+            "a client that is busy is connected"
+        );
+        let follow = self.connected.values().filter_map(|client| client.follows);
+        assert!(
+            self.connected.len() > FEW || follow.count() == self.followed,
+            "connections that are followed are counted"
+        );
+        self.memberships.check();
+        self.gone.check();
+        let wants = self.connected.values().map(|client| client.wants.len());
+        assert!(
+            self.connected.len() > FEW || wants.sum::<usize>() == self.memberships.all(),
+            "memberships are counted"
+        );
     }
 }

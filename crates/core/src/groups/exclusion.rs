@@ -15,107 +15,81 @@
 //! * Joins and leaves ended for the others with the view in which they were ordered, as all clients of this daemon left
 //!   by network. Its own clients have been told nothing. So the daemon asks for them again.
 
-use alloc::vec::Vec;
-
-use super::event::{ClientEvent, Connection, Event, Member};
-use super::machine::Groups;
-use crate::mutants::{self, Mutant};
-
 /// The progress of this daemon's exclusion.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Exclusion {
     /// The engine has said that this daemon is in no view, and it has been in none since.
-    pub out: bool,
+    out: bool,
     /// Clients have been told of the exclusion, and not of its end.
-    pub told: bool,
+    told: bool,
     /// Views have been missed that clients have not been told of yet.
-    pub missed: bool,
+    missed: bool,
 }
 
-impl Groups {
-    /// Whether clients have been told that this daemon is excluded, and not that the exclusion is over.
-    pub const fn is_excluded(&self) -> bool {
-        self.exclusion.told
+impl Exclusion {
+    /// Whether the daemon is in no view.
+    pub const fn is_out(&self) -> bool {
+        self.out
     }
 
-    pub(super) fn on_excluded(&mut self) {
-        self.exclusion.out = true;
-        self.tell_excluded();
+    /// Whether clients have been told of the exclusion, and not of its end.
+    pub const fn is_told(&self) -> bool {
+        self.told
     }
 
-    /// The next view follows others that this daemon was not in. All its submissions up to this counter have been
-    /// delivered.
-    pub(super) fn on_missed(&mut self, own: u64) {
-        if !mutants::on(Mutant::G27) {
-            self.tell_excluded();
-        }
-        self.exclusion.missed = true;
-        self.routes.clear();
-        let (elsewhere, gone) = self.clients.ordered_elsewhere(own);
-        self.counters.missed += 1;
-        self.counters.elsewhere += elsewhere;
-        for gone in gone {
-            self.forget_member(&gone);
-        }
-        let groups = self.parts.iter_mut().flat_map(|part| &mut part.groups);
-        for (_, group) in groups {
-            group.changed |= !mutants::on(Mutant::G25);
-        }
+    /// Whether views have been missed that clients have not been told of yet.
+    pub const fn has_missed(&self) -> bool {
+        self.missed
     }
 
-    /// Removes a client whose disconnect was missed: other members of its groups saw it disconnect, or are told by a
-    /// view that comes.
-    fn forget_member(&mut self, gone: &Member) {
-        for part in &mut self.parts {
-            part.groups.retain(|_, group| {
-                group.members.remove(gone);
-                !group.members.is_empty()
-            });
-        }
-        self.clients.ended(gone);
+    /// The daemon is in no view from now on.
+    pub const fn begin(&mut self) {
+        self.out = true;
     }
 
-    fn tell_excluded(&mut self) {
-        if self.exclusion.told {
-            return;
-        }
-        self.exclusion.told = true;
-        let all = self.clients.all_connected();
-        self.tell(all, Event::Excluded);
+    /// The daemon is in a view again.
+    pub const fn come_in(&mut self) {
+        self.out = false;
     }
 
-    /// Tells a client that connects while this daemon is excluded of that first.
-    pub(super) fn greet(&mut self, connection: Connection) {
-        if self.exclusion.told && !mutants::on(Mutant::G29) {
-            self.tell(Vec::from([connection]), Event::Excluded);
-        }
+    /// Views are missed.
+    pub const fn miss(&mut self) {
+        self.missed = true;
     }
 
-    /// Deliveries go on: where they stopped, or with a view for each group after what was missed.
-    pub(super) fn include(&mut self) {
-        let Exclusion { told, missed, out } = self.exclusion;
-        self.exclusion = Exclusion {
-            out,
-            ..Exclusion::default()
-        };
-        if told {
-            let all = self.clients.all_connected();
-            self.tell(all, Event::Included { missed });
-        }
+    /// Clients are told of the exclusion, unless they have been. Returns whether they are to be.
+    pub const fn tell(&mut self) -> bool {
+        !core::mem::replace(&mut self.told, true)
     }
 
-    /// An event is about to go to clients: then this daemon is not excluded any more, unless its clients have still to
-    /// be told of the present views.
-    pub(super) fn include_unless_missed(&mut self) {
-        if self.exclusion.told && !self.exclusion.missed {
-            self.include();
-        }
+    /// Deliveries go on. Returns whether views were missed, if clients are to be told of the end.
+    pub fn end(&mut self) -> Option<bool> {
+        let (told, missed) = (self.told, self.missed);
+        (self.told, self.missed) = (false, false);
+        told.then_some(missed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_told_once_of_the_beginning_and_once_of_the_end() {
+        let mut exclusion = Exclusion::default();
+        exclusion.begin();
+        assert!(exclusion.tell() && !exclusion.tell());
+        assert_eq!((exclusion.end(), exclusion.end()), (Some(false), None));
+        assert!(exclusion.is_out(), "the engine says when that is over");
     }
 
-    fn tell(&mut self, to: Vec<Connection>, event: Event) {
-        if !to.is_empty() {
-            let to = to.into();
-            self.events.push_back(ClientEvent { to, event });
-        }
+    #[test]
+    fn missed_views_are_told_with_the_end_and_only_then() {
+        let mut exclusion = Exclusion::default();
+        exclusion.miss();
+        assert_eq!(exclusion.end(), None, "nobody was told of the beginning");
+        exclusion.miss();
+        assert!(exclusion.tell());
+        assert_eq!(exclusion.end(), Some(true));
     }
 }

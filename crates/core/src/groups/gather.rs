@@ -1,6 +1,7 @@
-//! Collecting the knowledge of the daemons of a new configuration.
+//! The exchange of the knowledge of the daemons of a new configuration: the pieces that this daemon has to tell, and
+//! those that others have told.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
 
@@ -21,11 +22,41 @@ struct Incomplete {
 pub(super) struct Gather {
     incomplete: BTreeMap<Process, Incomplete>,
     /// The parts of those sets of daemons that have told all.
-    pub parts: Vec<Part>,
+    parts: Vec<Part>,
     covered: BTreeSet<Process>,
+    /// The pieces that this daemon has still to tell.
+    telling: VecDeque<Vec<u8>>,
 }
 
 impl Gather {
+    /// Forgets all that has been told.
+    pub fn begin_anew(&mut self) {
+        self.incomplete.clear();
+        self.parts.clear();
+        self.covered.clear();
+    }
+
+    /// Has these pieces to tell from now on, and no others.
+    pub fn tell(&mut self, pieces: Vec<Vec<u8>>) {
+        self.telling = pieces.into();
+    }
+
+    /// The next piece to tell, if there is one, and whether it is the last.
+    pub fn next_piece(&self) -> Option<(&[u8], bool)> {
+        let piece = self.telling.front()?;
+        Some((piece, self.telling.len() == 1))
+    }
+
+    /// The next piece was handed to the engine, or never will be.
+    pub fn on_piece_done(&mut self) {
+        self.telling.pop_front();
+    }
+
+    /// Takes the parts out that have been told.
+    pub fn take_parts(&mut self) -> Vec<Part> {
+        core::mem::take(&mut self.parts)
+    }
+
     /// Takes a piece; says whether it made sense.
     pub fn on_piece(&mut self, from: Process, piece: Piece, members: &BTreeSet<Process>) -> bool {
         let told = self.incomplete.entry(from).or_default();

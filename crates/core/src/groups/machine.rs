@@ -1,23 +1,22 @@
 //! The state machine: the configuration of the daemons, and whether they know of each other's groups.
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use super::clients::Clients;
 use super::counters::Counters;
-use super::event::{ClientEvent, ViewId};
+use super::event::ClientEvent;
 use super::exclusion::Exclusion;
 use super::gather::Gather;
 use super::hold::{Holding, Holds};
+use super::knowledge::Knowledge;
 use super::large::Incoming;
 use super::limits::Limits;
 use super::message::{
     PIECE_BYTES, Part as LargePart, Piece, Request, Stamped, Told, parse, pieces,
 };
-use super::name::GroupName;
-use super::part::{Merged, Origin, Part, daemons, merge};
 use super::routes::Routes;
-use super::state;
+use super::views::Views;
 use crate::contract::{Configuration, ConfigurationKind, Delivery, Message, Process, RingId};
 use crate::mutants::{self, Mutant};
 
@@ -41,14 +40,6 @@ pub enum Phase {
     },
 }
 
-/// The last view that the local members of a group were told.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Local {
-    pub view: ViewId,
-    /// There was a transitional signal since then.
-    pub signaled: bool,
-}
-
 /// The groups of one daemon's clients. See the module page of [`super`].
 #[derive(Debug)]
 pub struct Groups {
@@ -57,21 +48,18 @@ pub struct Groups {
     /// The regular configuration, or the one that is ending.
     pub(super) ring: Option<RingId>,
     members: BTreeSet<Process>,
-    /// The knowledge of all daemons in these parts. One part, unless daemons gather.
-    pub(super) parts: Vec<Part>,
-    /// Views since the last configuration.
-    pub(super) issued: u64,
+    /// The knowledge of all daemons: one part, unless daemons gather.
+    pub(super) knowledge: Knowledge,
     /// The engine goes from one regular configuration to the next without a transitional one.
     pub(super) silent: bool,
     pub(super) exclusion: Exclusion,
-    gather: Gather,
-    pub(super) incoming: Incoming,
+    pub(super) gather: Gather,
+    incoming: Incoming,
     pub(super) routes: Routes,
     pub(super) clients: Clients,
     pub(super) holds: Holds,
-    pub(super) local: BTreeMap<GroupName, Local>,
+    pub(super) views: Views,
     pub(super) events: VecDeque<ClientEvent>,
-    pub(super) telling: VecDeque<Vec<u8>>,
     pub(super) counters: Counters,
 }
 
@@ -83,8 +71,7 @@ impl Groups {
             phase: Phase::Idle,
             ring: None,
             members: BTreeSet::new(),
-            parts: Vec::new(),
-            issued: 0,
+            knowledge: Knowledge::default(),
             silent: false,
             exclusion: Exclusion::default(),
             gather: Gather::default(),
@@ -92,9 +79,8 @@ impl Groups {
             routes: Routes::default(),
             clients: Clients::new(me, limits),
             holds: Holds::default(),
-            local: BTreeMap::new(),
+            views: Views::default(),
             events: VecDeque::new(),
-            telling: VecDeque::new(),
             counters: Counters::default(),
         }
     }
@@ -129,7 +115,7 @@ impl Groups {
             Delivery::Message(message) => self.on_message(&message),
             Delivery::Excluded(_) => self.on_excluded(),
             Delivery::Missed { own, .. } => self.on_missed(own),
-            Delivery::Passed { .. } | Delivery::Primary(_) => {}
+            Delivery::Passed { .. } | Delivery::Notice { .. } | Delivery::Primary(_) => {}
         }
     }
 
@@ -160,19 +146,11 @@ impl Groups {
     /// Only these daemons go on together: members that share a group with others are told.
     fn split(&mut self, old: RingId, next: RingId, stay: &BTreeSet<Process>) {
         self.phase = Phase::Transitional(next);
-        self.issued = 0;
-        self.keep((old, next), stay);
-        let groups = self.parts.iter().flat_map(|part| &part.groups);
-        let changed = groups.filter(|(_, group)| group.changed && !mutants::on(Mutant::G06));
-        let names: Vec<GroupName> = changed.map(|(name, _)| *name).collect();
-        for name in names {
+        self.views.begin_configuration();
+        self.knowledge.keep((old, next), stay);
+        for name in self.knowledge.changed() {
             self.signal(name);
         }
-    }
-
-    fn keep(&mut self, rings: (RingId, RingId), stay: &BTreeSet<Process>) {
-        let parts = core::mem::take(&mut self.parts).into_iter();
-        self.parts = parts.filter_map(|part| part.moved(rings, stay)).collect();
     }
 
     fn on_regular(&mut self, ring: RingId, members: BTreeSet<Process>) {
@@ -181,34 +159,35 @@ impl Groups {
         match (phase, self.ring) {
             (Phase::Interrupted { next, stay }, Some(old)) => {
                 self.keep_what_was_told();
-                self.keep((old, next), &stay);
+                self.knowledge.keep((old, next), &stay);
             }
             (Phase::Operational, Some(old)) => {
-                let kept_up = !self.exclusion.missed || mutants::on(Mutant::G24);
-                self.go_alone((old, ring), &members, kept_up);
+                let kept_up = !self.exclusion.has_missed() || mutants::on(Mutant::G24);
+                self.knowledge
+                    .keep_own(self.me, (old, ring), &members, kept_up);
             }
             (Phase::Gathering, Some(old)) => {
                 self.counters.interrupted += 1;
-                self.go_alone((old, ring), &members, false);
+                self.knowledge
+                    .keep_own(self.me, (old, ring), &members, false);
             }
             (Phase::Transitional(_), _) => {}
-            (_, _) => self.parts = Vec::from([Part::first(ring, self.me)]),
+            (_, _) => self.knowledge.begin(ring, self.me),
         }
-        self.exclusion.out = false;
+        self.exclusion.come_in();
         self.ring = Some(ring);
         self.members = members;
-        self.issued = 0;
+        self.views.begin_configuration();
         if !mutants::on(Mutant::G11) {
             self.counters.again += self.clients.send_again();
         }
-        self.telling.clear();
+        self.gather.tell(Vec::new());
         self.incoming.clear();
         if !mutants::on(Mutant::G10) {
-            self.gather = Gather::default();
+            self.gather.begin_anew();
         }
-        if daemons(&self.parts) == self.members {
-            let parts = core::mem::take(&mut self.parts);
-            self.complete(ring, &parts);
+        if self.knowledge.daemons() == self.members {
+            self.complete(ring);
         } else {
             self.gather(ring);
         }
@@ -217,34 +196,9 @@ impl Groups {
     /// The exchange was cut off. If the knowledge of this daemon's set was told, then all daemons that were told the
     /// same are one set now.
     fn keep_what_was_told(&mut self) {
-        let mut gather = core::mem::take(&mut self.gather);
-        if gather.has(self.me) || mutants::on(Mutant::G13) {
-            self.parts = core::mem::take(&mut gather.parts);
-        }
-        if mutants::on(Mutant::G10) {
-            self.gather = gather;
-        }
-    }
-
-    /// The engine does not say which daemons come along: each tells its own knowledge. Daemons that came together are
-    /// known by the configuration they had, if they had one group state in it and have got all of it (`together`).
-    fn go_alone(
-        &mut self,
-        (old, new): (RingId, RingId),
-        members: &BTreeSet<Process>,
-        together: bool,
-    ) {
-        let me = self.me;
-        self.parts.retain(|part| part.daemons.contains(&me));
-        for part in &mut self.parts {
-            let first = part.daemons.first().copied().filter(|_| together);
-            let first = first.unwrap_or(me);
-            part.keep(|daemon| members.contains(&daemon));
-            part.keep_only(me);
-            if !together {
-                part.part_from_others();
-            }
-            part.origin = Origin { old, new, first };
+        if self.gather.has(self.me) || mutants::on(Mutant::G13) {
+            let parts = self.gather.take_parts();
+            self.knowledge.replace(parts);
         }
     }
 
@@ -252,17 +206,17 @@ impl Groups {
     fn gather(&mut self, ring: RingId) {
         self.phase = Phase::Gathering;
         self.counters.exchanges += 1;
-        if daemons(&self.parts).first() == Some(&self.me) {
+        if self.knowledge.speaker() == Some(self.me) {
             let most = self.clients.limits.piece_bytes.clamp(1, PIECE_BYTES);
-            self.telling = pieces(ring, &state::encode(&self.parts), most).into();
+            let pieces = pieces(ring, &self.knowledge.encode(), most);
+            self.gather.tell(pieces);
         }
     }
 
-    /// All daemons of this ring know all of this.
-    fn complete(&mut self, ring: RingId, parts: &[Part]) {
+    /// All daemons of this ring know all that this one knows.
+    fn complete(&mut self, ring: RingId) {
         self.routes.clear();
-        let Merged { part, changed } = merge(ring, self.me, parts);
-        self.parts = Vec::from([part]);
+        let changed = self.knowledge.unite(ring, self.me);
         self.phase = Phase::Operational;
         self.include();
         for (group, sets) in changed {
@@ -365,8 +319,10 @@ impl Groups {
         if !self.gather.is_complete(&self.members) {
             return;
         }
-        let gather = core::mem::take(&mut self.gather);
-        self.complete(ring, &gather.parts);
+        let parts = self.gather.take_parts();
+        self.gather.begin_anew();
+        self.knowledge.replace(parts);
+        self.complete(ring);
         if let Some((next, stay)) = interrupted {
             self.split(ring, next, &stay);
         }
@@ -382,7 +338,7 @@ impl Groups {
         );
         let is_one = matches!(self.phase, Phase::Operational | Phase::Transitional(_));
         assert!(
-            !is_one || self.parts.len() == 1,
+            !is_one || self.knowledge.is_one(),
             "all daemons know of the same groups"
         );
         assert!(
@@ -392,5 +348,7 @@ impl Groups {
         if let Phase::Interrupted { stay, .. } = &self.phase {
             assert!(stay.contains(&self.me), "a daemon goes on with itself");
         }
+        self.knowledge.check();
+        self.clients.check();
     }
 }

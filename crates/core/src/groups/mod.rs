@@ -40,11 +40,12 @@
 //! | file | holds |
 //! |---|---|
 //! | `machine` | [`Groups`]: the states |
-//! | `requests` | the requests of clients |
-//! | `offer` | the messages that the engine is offered |
-//! | `changes` | the ordered changes: messages, joins, leaves, disconnects; views |
-//! | `part` | the knowledge of daemons, by those that came together, and its merge |
-//! | `gather` | collecting the knowledge that daemons tell each other |
+//! | `requests` | the requests of clients, the messages that the engine is offered, and the events that are taken |
+//! | `changes` | the ordered changes: messages, joins, leaves, disconnects; exclusion |
+//! | `knowledge`, `part` | the knowledge of daemons, by those that came together, and its merge |
+//! | `views` | the names of views, and the views that local members were told |
+//! | `routes` | messages whose head repeats an earlier one |
+//! | `gather` | the exchange of the knowledge of daemons |
 //! | `large` | messages that are sent in parts |
 //! | `exclusion` | daemons that are in no view, over engines with primary views alone |
 //! | `hold` | senders that wait for a client that reads too slowly |
@@ -61,19 +62,20 @@ mod event;
 mod exclusion;
 mod gather;
 mod hold;
+mod knowledge;
 mod large;
 mod layer;
 mod limits;
 mod machine;
 mod message;
 mod name;
-mod offer;
 mod part;
 mod requests;
 mod routes;
 mod state;
 #[cfg(test)]
 mod tests;
+mod views;
 
 pub use counters::Counters;
 pub use event::{Cause, ClientEvent, Connection, Event, Member, Received, View, ViewId};

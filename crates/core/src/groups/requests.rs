@@ -1,17 +1,17 @@
-//! The requests of clients.
+//! The requests of clients, the messages that the engine is offered for them, and the events that are taken.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::event::{Connection, Member, Received};
+use super::event::{ClientEvent, Connection, Member, Received};
 use super::hold::{Hold, HoldFor};
 use super::limits::{Owner, RequestError};
-use super::machine::Groups;
+use super::machine::{Groups, Phase};
 use super::message::{MOST_DESTINATIONS, Request};
 use super::name::{ClientName, Destination, GroupName};
-use super::part::Group;
-use crate::contract::{Service, Time};
+use crate::contract::{RingId, Service, Time};
+use crate::mutants::{self, Mutant};
 
 impl Groups {
     /// A client connects under a name that no other client of this daemon has now.
@@ -146,34 +146,114 @@ impl Groups {
 
     /// All groups that this daemon knows of, and the number of members of each.
     pub fn list_groups(&self) -> BTreeMap<GroupName, usize> {
-        let count = |(name, group): (&GroupName, &Group)| (*name, group.members.len());
-        if let [part] = &self.parts[..] {
-            // Most often there is one part: it is in order, and so need not be sorted.
-            return part.groups.iter().map(count).collect();
-        }
-        let mut groups = BTreeMap::new();
-        for (name, members) in self.parts.iter().flat_map(|part| &part.groups).map(count) {
-            *groups.entry(name).or_default() += members;
-        }
-        groups
+        self.knowledge.list_groups()
     }
 
     /// The number of groups that [`Self::list_groups`] lists.
     pub fn count_groups(&self) -> usize {
-        if let [part] = &self.parts[..] {
-            return part.groups.len();
-        }
-        let names = self.parts.iter().flat_map(|part| part.groups.keys());
-        names.collect::<BTreeSet<_>>().len()
+        self.knowledge.count_groups()
     }
 
     /// The members of a group, as far as this daemon knows, ascending.
     pub fn list_members(&self, group: &GroupName) -> Vec<Member> {
-        let parts = self.parts.iter();
-        let groups = parts.filter_map(|part| part.groups.get(group));
-        let members: BTreeSet<Member> = groups.flat_map(|group| &group.members).copied().collect();
-        members.into_iter().collect()
+        self.knowledge.list_members(group)
     }
+
+    /// Requests of this daemon's clients that have not come back from the engine.
+    pub fn waiting_requests(&self) -> usize {
+        self.clients.waiting()
+    }
+
+    /// From now on `clients` clients may be connected; clients beyond that number stay.
+    pub const fn limit_clients(&mut self, clients: usize) {
+        self.clients.limits.clients = clients;
+    }
+
+    /// Offers nothing while this daemon is excluded: a message would come too late for the view that it is for.
+    fn offer(&self) -> Option<Offer> {
+        if self.exclusion.is_out() {
+            return None;
+        }
+        if self.gather.next_piece().is_some() {
+            return Some(Offer::Piece);
+        }
+        let ring = self.ring.filter(|_| self.phase == Phase::Operational)?;
+        if self.holds.is_due() {
+            return Some(Offer::Holding(ring));
+        }
+        Some(Offer::Request(ring))
+    }
+
+    /// Whether there is something to submit to the engine.
+    pub fn has_to_submit(&self) -> bool {
+        match self.offer() {
+            Some(Offer::Piece | Offer::Holding(_)) => true,
+            Some(Offer::Request(_)) => self.clients.has_unsent(),
+            None => false,
+        }
+    }
+
+    /// The message to submit to the engine next; ask again after [`Self::submitted`]. A message for which the engine
+    /// has no room is returned again later.
+    pub fn to_submit(&mut self) -> Option<(Service, &[u8])> {
+        match self.offer()? {
+            Offer::Piece => {
+                let (piece, last) = self.gather.next_piece()?;
+                let service = if last {
+                    Service::Agreed
+                } else {
+                    Service::Reliable
+                };
+                Some((service, piece))
+            }
+            Offer::Holding(ring) => Some((Service::Agreed, self.holds.unsent(ring))),
+            Offer::Request(ring) => self.clients.unsent(ring),
+        }
+    }
+
+    /// The engine has taken the message, with this counter ([`MessageId::counter`](crate::contract::MessageId)).
+    pub fn submitted(&mut self, counter: u64) {
+        match self.offer() {
+            Some(Offer::Piece) => self.gather.on_piece_done(),
+            Some(Offer::Holding(_)) => self.holds.sent(true),
+            Some(Offer::Request(_)) => self.clients.sent(counter),
+            None => {}
+        }
+    }
+
+    /// The engine will never take the message.
+    pub fn refused(&mut self) {
+        self.counters.refused += 1;
+        match self.offer() {
+            Some(Offer::Piece) => self.gather.on_piece_done(),
+            Some(Offer::Holding(_)) => self.holds.sent(false),
+            Some(Offer::Request(_)) => self.clients.refused(),
+            None => {}
+        }
+    }
+
+    /// The next event for clients of this daemon.
+    pub fn poll_event(&mut self) -> Option<ClientEvent> {
+        if mutants::on(Mutant::G09) {
+            return self.events.pop_back();
+        }
+        self.events.pop_front()
+    }
+
+    /// Whether [`Self::poll_event`] has an event.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+}
+
+/// The next message for the engine.
+enum Offer {
+    /// A piece of the knowledge of this daemon's set of groups.
+    Piece,
+    /// The holds of this daemon, ahead of the requests of its clients: their messages may be the reason.
+    Holding(RingId),
+    /// A request of a client, if there is any.
+    Request(RingId),
 }
 
 /// A message that a client sends.

@@ -5,9 +5,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::event::{Connection, Event, Received};
-use super::machine::Groups;
-use super::message::{RING, Request, Told, parse, ring_of_data};
+use super::event::{Connection, Received};
+use super::message::RING;
 use crate::contract::Process;
 use crate::mutants::{self, Mutant};
 
@@ -120,47 +119,4 @@ fn slot(from: Process, message: &[u8]) -> Option<usize> {
     let connection = u64::from_le_bytes(*message.first_chunk()?);
     let mixed = connection ^ u64::from(from.node.get()).rotate_left(3);
     Some((mixed % SLOTS as u64) as usize)
-}
-
-impl Groups {
-    /// Takes a message whose head is known; returns whether it is one.
-    pub(super) fn on_known(&mut self, from: Process, message: &Bytes) -> bool {
-        let Some(ring) = ring_of_data(message) else {
-            return false;
-        };
-        let Some((to, data)) = self.routes.find(from, message) else {
-            return false;
-        };
-        debug_assert!(
-            mutants::on(Mutant::G22) || self.is_so(from, message, &to, &data),
-            "a stale route"
-        );
-        if self.has_its_place(from, self.ring == Some(ring)) {
-            self.emit(to, Event::Message(data));
-        }
-        true
-    }
-
-    /// Whether reading the head anew gives the same message and receivers.
-    fn is_so(&self, from: Process, message: &Bytes, to: &[Connection], data: &Received) -> bool {
-        match parse(from, message).map(|stamped| stamped.told) {
-            Some(Told::Request(Request::Data(read, discard))) => {
-                read == *data && *self.receivers(&read, discard) == *to
-            }
-            _ => false,
-        }
-    }
-
-    /// Takes a message whose head is known from now on.
-    pub(super) fn on_unknown(
-        &mut self,
-        from: Process,
-        message: &[u8],
-        data: Received,
-        discard: bool,
-    ) {
-        let to = self.receivers(&data, discard);
-        self.routes.keep(from, message, &data, &to);
-        self.emit(to, Event::Message(data));
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::message::{Parsed, parse, wrap};
 use super::own::OwnMessages;
+use super::patience::DiskPatience;
 use super::requests::{Answered, Requests};
 use super::session::Rule;
 use super::voting::Voting;
@@ -11,13 +12,6 @@ use crate::contract::{
 };
 use crate::invariants;
 use alloc::vec::Vec;
-
-/// Nanoseconds after which a failed write is tried again.
-const WRITE_AGAIN: u64 = 100_000_000;
-
-/// Nanoseconds for which deliveries wait for a disk that does not answer. A disk that is merely slow has answered by
-/// then; if this node waited longer, it would hold up all senders.
-const HOLD_AT_MOST: u64 = 1_000_000_000;
 
 /// An engine that also says which configurations are primary. See the module page of [`super`].
 ///
@@ -39,10 +33,7 @@ pub struct Primary<E> {
     /// The ring to report next under the static rule.
     pub(super) report: Option<RingId>,
     requests: Requests,
-    /// Nothing is written before this time.
-    write_at: Time,
-    /// Deliveries that wait for the disk wait no longer than this.
-    hold_until: Option<Time>,
+    patience: DiskPatience,
     /// Deliveries may have given the layer something to do.
     due: bool,
     own: OwnMessages,
@@ -64,8 +55,7 @@ impl<E: Engine> Primary<E> {
             primary: None,
             report: None,
             requests: Requests::default(),
-            write_at: Time(0),
-            hold_until: None,
+            patience: DiskPatience::default(),
             due: false,
             own: OwnMessages::default(),
             malformed: 0,
@@ -123,12 +113,11 @@ impl<E: Engine> Primary<E> {
 
     /// Sets the time until which deliveries wait for the disk, or lets them go when it is over.
     fn watch_hold(&mut self) {
-        let over = self.hold_until.is_some_and(|until| until <= self.now);
-        if over {
+        if self.patience.is_over(self.now) {
             self.voting.hold_no_longer();
         }
-        let until = self.hold_until.unwrap_or(self.now.after(HOLD_AT_MOST));
-        self.hold_until = self.voting.is_holding().then_some(until);
+        let is_holding = self.voting.is_holding();
+        self.patience.on_holding(self.now, is_holding);
     }
 
     fn on_answer(&mut self, answered: &Answered, failed: bool) {
@@ -137,7 +126,7 @@ impl<E: Engine> Primary<E> {
             (true, false) => self.voting.on_persisted(),
             (true, true) => {
                 self.voting.on_persist_failed();
-                self.write_at = self.now.after(WRITE_AGAIN);
+                self.patience.on_failed(self.now);
             }
         }
     }
@@ -184,29 +173,17 @@ impl<E: Engine> Primary<E> {
                 to,
                 burst,
                 after,
-                pace,
             } => Output::Send {
                 class,
                 channel,
                 to,
                 burst,
                 after: self.after(after),
-                pace,
             },
-            Output::LinkSend {
-                peer,
-                session,
-                channel,
-                bytes,
-                after,
-            } => Output::LinkSend {
-                peer,
-                session,
-                channel,
-                bytes,
-                after: self.after(after),
-            },
-            Output::Fetch { .. } | Output::Reopen | Output::Arbitrate { .. } => output,
+            Output::LinkSend { .. }
+            | Output::Fetch { .. }
+            | Output::Reopen
+            | Output::Arbitrate { .. } => output,
         })
     }
 
@@ -252,7 +229,7 @@ impl<E: Engine> Engine for Primary<E> {
         self.watch_hold();
         self.work();
         if invariants::are_checked() {
-            self.voting.check();
+            self.check();
         }
     }
 
@@ -293,7 +270,7 @@ impl<E: Engine> Engine for Primary<E> {
     }
 
     fn poll_output(&mut self) -> Option<Output> {
-        if self.now >= self.write_at
+        if self.patience.may_write(self.now)
             && let Some(records) = self.voting.poll_records()
         {
             let id = self.requests.ask(None);
@@ -346,8 +323,8 @@ impl<E: Engine> Engine for Primary<E> {
         let reason = TimerReason::Other("primary");
         let due = self.due.then_some((self.now, reason));
         let write = self.voting.has_to_write();
-        let write = write.then_some((self.write_at.max(self.now), reason));
-        let hold = self.hold_until.map(|until| (until, reason));
+        let write = write.then(|| (self.patience.write_at(self.now), reason));
+        let hold = self.patience.hold_until().map(|until| (until, reason));
         [self.engine.next_timer(), due, write, hold]
             .into_iter()
             .flatten()
@@ -370,5 +347,19 @@ impl<E: Engine> Engine for Primary<E> {
             ("primary_malformed", self.malformed),
         ]);
         status
+    }
+}
+
+impl<E> Primary<E> {
+    /// Its invariants.
+    fn check(&self) {
+        self.voting.check();
+        self.requests.check();
+        self.own.check();
+        assert_eq!(
+            self.patience.hold_until().is_some(),
+            self.voting.is_holding(),
+            "deliveries wait for the disk no longer than a time"
+        );
     }
 }

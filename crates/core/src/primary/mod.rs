@@ -57,13 +57,17 @@
 //! | `decide` | the decision whether a configuration may become primary |
 //! | `session` | sessions, quorums, and the knowledge of a node |
 //! | `message` | the bytes of all this |
+//! | `patience` | the time for which a disk that fails, or does not answer, is waited for |
 //! | `requests` | the requests to the disk, of the layer and of the engine below |
 
+#[cfg(test)]
+mod bytes_tests;
 mod counting;
 mod decide;
 mod layer;
 mod message;
 mod own;
+mod patience;
 mod requests;
 mod session;
 #[cfg(test)]

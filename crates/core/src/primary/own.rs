@@ -2,6 +2,8 @@
 
 use alloc::collections::VecDeque;
 
+use crate::invariants::FEW;
+
 /// See the module's page.
 #[derive(Debug, Default)]
 pub(super) struct OwnMessages {
@@ -31,5 +33,16 @@ impl OwnMessages {
         {
             self.before += 1;
         }
+    }
+}
+
+impl OwnMessages {
+    /// Its invariants.
+    pub fn check(&self) {
+        let counters = self.counters.iter();
+        assert!(
+            self.counters.len() > FEW || counters.is_sorted_by(|one, next| one < next),
+            "messages are counted in the order in which they were submitted"
+        );
     }
 }

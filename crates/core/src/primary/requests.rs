@@ -4,6 +4,7 @@
 use alloc::collections::VecDeque;
 
 use crate::contract::PersistId;
+use crate::invariants::FEW;
 
 /// The most failed requests that are remembered. There is one for each try of a broken disk, and a send that waits for
 /// a failed request is given to the driver at once.
@@ -73,5 +74,25 @@ impl Requests {
             None => answered.own = true,
         }
         answered
+    }
+}
+
+impl Requests {
+    /// Its invariants.
+    pub fn check(&self) {
+        let ids = self.waiting.iter().map(|(id, _)| *id);
+        assert!(
+            self.waiting.len() > FEW || ids.is_sorted_by(|one, next| one < next),
+            "requests are answered in order"
+        );
+        let last = self.waiting.back();
+        assert!(
+            last.is_none_or(|(id, _)| id.0 <= self.newest),
+            "no request is newer than the newest"
+        );
+        assert!(
+            self.failed.len() <= MOST_FAILED,
+            "few failures are remembered"
+        );
     }
 }

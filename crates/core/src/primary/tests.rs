@@ -293,6 +293,7 @@ fn taken(layer: &mut Primary<Below>) -> Vec<Bytes> {
             Delivery::Configuration(_) => Bytes::from_static(b"conf"),
             Delivery::Primary(_) => Bytes::from_static(b"primary"),
             Delivery::Passed { .. } => Bytes::from_static(b"passed"),
+            Delivery::Notice { .. } => Bytes::from_static(b"notice"),
             Delivery::Excluded(_) => Bytes::from_static(b"excluded"),
             Delivery::Missed { .. } => Bytes::from_static(b"missed"),
         });

@@ -20,6 +20,13 @@ impl Capacity {
         Self(bits_per_second)
     }
 
+    /// The capacity of links that take in so many bits per second, for datagrams with a payload of so many bytes and
+    /// `around` more on the link.
+    pub const fn of_link(bits_per_second: u64, payload_bytes: usize, around: usize) -> Self {
+        let payload = payload_bytes as u64;
+        Self(bits_per_second / (payload + around as u64) * payload)
+    }
+
     /// All of it, in bits per second.
     pub const fn bits_per_second(self) -> u64 {
         self.0

@@ -1,13 +1,13 @@
 //! The state of one member: the requirements of all members, and its own request (FastCast figure 4, lines 1 to 33).
 
+mod invariants;
+
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::links::Links;
 use super::{Capacity, Note, Word, WordError, max_min};
 use crate::mutants::{self, Mutant};
-
-/// The capacity that all go by has to change by more than one part in this number to be worth a word.
-const NOTABLE: u64 = 64;
 
 /// A request of this process, from its broadcast until it is settled.
 #[derive(Clone, Debug)]
@@ -32,19 +32,8 @@ struct Request {
 /// [`Self::rate`].
 #[derive(Clone, Debug)]
 pub struct Shares {
-    /// The configured capacity: the requirement is never more.
-    most: Capacity,
-    /// The capacity of this process's own link now.
-    link: Capacity,
-    /// The capacity of each member's link, as that member has said it last.
-    links: Vec<u64>,
-    /// The last number of a word about the own link, and whether there is something to say.
-    link_number: u64,
-    link_news: bool,
-    /// The capacity in a word under way.
-    link_said: Option<u64>,
-    /// The smallest capacity in the view.
-    capacity: Capacity,
+    /// The links of all members. The requirement is never more than the own one is configured to take in.
+    links: Links,
     me: usize,
     /// Empty while no view is installed.
     requirements: Vec<u64>,
@@ -66,13 +55,7 @@ impl Shares {
     /// For a process whose link takes in `capacity`. It requires nothing yet, and is in no view.
     pub fn new(capacity: Capacity) -> Self {
         Self {
-            most: capacity,
-            link: capacity,
-            links: Vec::new(),
-            link_number: 0,
-            link_news: false,
-            link_said: None,
-            capacity,
+            links: Links::new(capacity),
             me: 0,
             requirements: Vec::new(),
             applied: Vec::new(),
@@ -89,7 +72,7 @@ impl Shares {
     pub fn note(&self) -> Note {
         Note {
             requirement: self.own,
-            capacity: self.link.bits_per_second(),
+            capacity: self.links.own().bits_per_second(),
         }
     }
 
@@ -97,8 +80,8 @@ impl Shares {
     pub fn freeze(&mut self) {
         self.requirements.clear();
         self.applied.clear();
-        self.links.clear();
-        (self.news, self.link_news, self.link_said) = (false, false, None);
+        self.links.freeze();
+        self.news = false;
         self.share = 0;
         if !mutants::on(Mutant::B04) {
             self.request = None;
@@ -115,44 +98,20 @@ impl Shares {
         self.freeze();
         let unknown = u64::MAX;
         let capacity = |note: &Option<Note>| note.map_or(unknown, |note| note.capacity);
-        self.links = notes.iter().map(capacity).collect();
-        self.capacity = self.least();
+        self.links.install(me, notes.iter().map(capacity).collect());
         self.me = me;
-        let all = self.capacity.shared();
+        let all = self.capacity().shared();
         let required = |note: &Option<Note>| note.map_or(all, |note| note.requirement);
         self.requirements = notes.iter().map(required).collect();
         self.applied = vec![0; notes.len()];
         self.own = self.requirements[me];
         self.recompute();
         self.go_on();
-        self.say_link();
     }
 
     /// The own link takes in `link` now. The others are told if it makes a difference.
     pub fn set_link(&mut self, link: Capacity) {
-        self.link = link.min(self.most);
-        self.say_link();
-    }
-
-    /// There is something to say of the own link if all members would go by less, or if they may have gone by the
-    /// capacity of it that was said, and there is more now: others with slow links may have the same to say.
-    fn say_link(&mut self) {
-        // One word at a time: the next when this one is delivered.
-        let Some(&said) = self.links.get(self.me).filter(|_| self.link_said.is_none()) else {
-            return;
-        };
-        let link = self.link.bits_per_second();
-        let least = self.least().bits_per_second();
-        let part = least / NOTABLE;
-        let more = said <= least.saturating_add(part) && link > said.saturating_add(part);
-        self.link_news = link < least - part || more;
-    }
-
-    /// The capacity that all members go by: that of the slowest link, where the own one counts as it was said.
-    fn least(&self) -> Capacity {
-        let least = self.links.iter().min();
-        let least = Capacity::new(least.copied().unwrap_or(u64::MAX));
-        least.min(self.most).max(Capacity::LEAST)
+        self.links.set_own(link);
     }
 
     /// The application wants to send at this rate, in bits per second. While a request is under way the wish is only
@@ -164,14 +123,8 @@ impl Shares {
 
     /// A word to broadcast in the one order.
     pub fn poll_word(&mut self) -> Option<Word> {
-        if core::mem::take(&mut self.link_news) {
-            self.link_number += 1;
-            let capacity = self.link.bits_per_second();
-            self.link_said = Some(capacity);
-            return Some(Word::Capacity {
-                number: self.link_number,
-                capacity,
-            });
+        if let Some(word) = self.links.poll_word() {
+            return Some(word);
         }
         let request = self.request.as_mut().filter(|request| !request.sent)?;
         request.sent = true;
@@ -191,25 +144,12 @@ impl Shares {
                 number,
                 requirement,
             } => self.on_requirement(sender, number, requirement),
-            Word::Capacity { capacity, .. } => self.on_capacity(sender, capacity),
+            Word::Capacity { capacity, .. } => {
+                self.links.on_word(sender, capacity)?;
+                self.recompute();
+                Ok(())
+            }
         }
-    }
-
-    /// All members go by the slowest link. A member that has not heard of the new capacity yet goes by the one before,
-    /// so rates fit the larger of both.
-    fn on_capacity(&mut self, sender: usize, capacity: u64) -> Result<(), WordError> {
-        *self.links.get_mut(sender).ok_or(WordError::Sender)? = capacity;
-        if sender == self.me {
-            self.link_said = None;
-        }
-        self.capacity = if mutants::on(Mutant::B06) {
-            Capacity::new(capacity).min(self.most)
-        } else {
-            self.least()
-        };
-        self.recompute();
-        self.say_link();
-        Ok(())
     }
 
     fn on_requirement(
@@ -263,7 +203,7 @@ impl Shares {
     pub fn rate(&self) -> u64 {
         match self.requirements.len() {
             0 => 0,
-            members => self.share + self.capacity.reserved(members),
+            members => self.share + self.capacity().reserved(members),
         }
     }
 
@@ -274,17 +214,17 @@ impl Shares {
 
     /// The capacity that is divided in this view.
     pub fn capacity(&self) -> Capacity {
-        self.capacity
+        self.links.slowest()
     }
 
     /// The capacity of the own link now, whether the others were told or not.
     pub fn link(&self) -> Capacity {
-        self.link
+        self.links.own()
     }
 
     /// The number of words about the own link so far.
     pub fn link_words(&self) -> u64 {
-        self.link_number
+        self.links.words()
     }
 
     /// The requirement of each member, in bits per second; of this process, the one in force (`bwRequirements`).
@@ -323,7 +263,7 @@ impl Shares {
     /// Begins a request if the wish differs from the requirement in force, and none is under way (figure 4, lines 7 to
     /// 10 and 26 to 30).
     fn go_on(&mut self) {
-        let wish = self.wish.min(self.most.shared());
+        let wish = self.wish.min(self.links.most().shared());
         if self.requirements.is_empty() || self.request.is_some() || wish == self.own {
             return;
         }
@@ -377,6 +317,6 @@ impl Shares {
     }
 
     fn recompute(&mut self) {
-        self.share = max_min(&self.requirements, self.me, self.capacity.shared());
+        self.share = max_min(&self.requirements, self.me, self.capacity().shared());
     }
 }

@@ -9,6 +9,7 @@
 mod capacity;
 mod demand;
 mod estimate;
+mod links;
 mod machine;
 mod max_min;
 mod pacer;

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use super::VERSION;
+
 /// The reason for which a datagram was refused. Each is counted; none is fatal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DecodeError {
@@ -37,6 +39,14 @@ pub enum DecodeError {
     Frame(&'static str),
     /// A message between neighbours of a view's ring whose records contradict each other.
     Lcr(&'static str),
+}
+
+impl DecodeError {
+    /// Whether the bytes are a datagram of an older or a newer program: the high half of the first byte names the
+    /// family of formats, which all versions share, and the low half the version.
+    pub fn is_other_version(self) -> bool {
+        matches!(self, Self::Version(version) if version >> 4 == VERSION >> 4)
+    }
 }
 
 impl fmt::Display for DecodeError {

@@ -117,14 +117,16 @@ impl Frame {
         if counter > u64::MAX - u64::from(ends.messages) {
             return Err(OVERFLOW);
         }
-        Ok(Self {
+        let frame = Self {
             bytes,
             counter,
             messages: ends.messages,
             first_part,
             next_part: ends.part,
             records_at: records_at as u8,
-        })
+        };
+        debug_assert!(frame.start() < frame.end(), "a frame holds something");
+        Ok(frame)
     }
 
     /// The frame as it travels.

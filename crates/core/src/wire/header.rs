@@ -6,7 +6,8 @@ use bytes::{Buf, Bytes};
 use super::DecodeError;
 use crate::contract::{Incarnation, NodeId, RingId, Service};
 
-/// Version of the format.
+/// Version of the format. Its high half, `0xA`, stays the same in all versions, so that a node can tell one of another
+/// version from garbage.
 pub const VERSION: u8 = 0xA3;
 /// Size of the common header.
 pub const HEADER_BYTES: usize = 36;

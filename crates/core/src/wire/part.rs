@@ -68,6 +68,10 @@ impl<'a> Part<'a> {
             total,
         };
         let offset = head.offset(bytes.len()).ok_or(CONTRADICTION)?;
+        debug_assert!(
+            offset + bytes.len() <= total as usize,
+            "a part ends in its value"
+        );
         Ok(Self {
             head,
             offset,

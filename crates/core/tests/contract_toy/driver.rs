@@ -169,6 +169,7 @@ impl Cluster {
         self.now = self.now.after(1);
         self.nodes[at].engine.handle(self.now, input);
         self.drain(at);
+        self.nodes[at].engine.reading();
     }
 
     /// A new session between two nodes.
@@ -497,9 +498,7 @@ impl Node {
     /// The next send, if what it waits for is durable.
     fn ready(&mut self) -> Option<Output> {
         let waits = match self.held.front()? {
-            Output::LinkSend { after, .. } | Output::Send { after, .. } => {
-                *after > Some(self.durable)
-            }
+            Output::Send { after, .. } => *after > Some(self.durable),
             _ => false,
         };
         if waits { None } else { self.held.pop_front() }

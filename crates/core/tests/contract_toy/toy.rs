@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::{Buf, Bytes};
 use rota_core::contract::{
     Burst, Channel, Class, Delivery, Engine, Incarnation, Input, LogId, LogRecord, Message,
-    MessageId, NodeId, Output, Pace, PersistId, Process, Service, Session, StartState, Status,
+    MessageId, NodeId, Output, PersistId, Process, Service, Session, StartState, Status,
     SubmitError, Target, Time, TimerReason,
 };
 
@@ -15,10 +15,6 @@ pub const BACKLOG: usize = 1200;
 const LIMIT: usize = 40;
 const LOG: LogId = LogId(1);
 const CHANNEL: Channel = Channel(0);
-const PACE: Pace = Pace {
-    bits_per_second: 1_000_000,
-    burst_bytes: 100,
-};
 
 const SUBMISSION: u8 = 1;
 const ORDERED: u8 = 2;
@@ -76,6 +72,7 @@ fn decode_id(bytes: &mut Bytes) -> Option<MessageId> {
 struct Link {
     session: Session,
     credit: usize,
+    /// What waits for room, or for a request to be durable.
     waiting: VecDeque<(Bytes, Option<PersistId>)>,
 }
 
@@ -99,6 +96,7 @@ pub struct Toy {
     numbered: BTreeMap<Process, u64>,
     persists: u64,
     unsynced: BTreeMap<PersistId, (u64, Entry)>,
+    durable: Option<PersistId>,
     stopped: Option<String>,
     beacon: u64,
     ignored: u64,
@@ -122,6 +120,7 @@ impl Toy {
             numbered: BTreeMap::new(),
             persists: 0,
             unsynced: BTreeMap::new(),
+            durable: None,
             stopped: None,
             beacon: 0,
             ignored: 0,
@@ -170,7 +169,7 @@ impl Toy {
         }
     }
 
-    /// Sends over a link as far as it takes; the rest waits.
+    /// Sends over a link as far as it takes, and not before a request is durable; the rest waits.
     fn send(&mut self, peer: NodeId, bytes: Vec<u8>, after: Option<PersistId>) {
         if let Some(link) = self.links.get_mut(&peer) {
             link.waiting.push_back((Bytes::from(bytes), after));
@@ -183,19 +182,17 @@ impl Toy {
             return;
         };
         let session = link.session;
-        while link
+        let (credit, durable) = (&mut link.credit, self.durable);
+        while let Some((bytes, _)) = link
             .waiting
-            .front()
-            .is_some_and(|(bytes, _)| bytes.len() <= link.credit)
-            && let Some((bytes, after)) = link.waiting.pop_front()
+            .pop_front_if(|(bytes, after)| bytes.len() <= *credit && *after <= durable)
         {
-            link.credit -= bytes.len();
+            *credit -= bytes.len();
             let send = Output::LinkSend {
                 peer,
                 session,
                 channel: CHANNEL,
                 bytes: bytes.into(),
-                after,
             };
             self.outputs.push_back(send);
         }
@@ -274,7 +271,6 @@ impl Toy {
             to: Target::Others,
             burst: Burst::single(position.to_le_bytes().to_vec()),
             after: Some(id),
-            pace: Some(PACE),
         });
         self.unsynced.insert(id, (position, entry));
     }
@@ -431,9 +427,12 @@ impl Engine for Toy {
                 }
             }
             Input::Persisted { id } => {
+                self.durable = Some(id);
                 if let Some((position, entry)) = self.unsynced.remove(&id) {
                     self.deliver(position, entry);
                 }
+                let peers: Vec<_> = self.links.keys().copied().collect();
+                peers.into_iter().for_each(|peer| self.flush(peer));
             }
             Input::PersistFailed { error, .. } => self.stop(format!("{error:?}")),
             Input::Fetched { records, .. } => self.fetched(records),

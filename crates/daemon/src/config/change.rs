@@ -18,6 +18,7 @@ impl DaemonConfig {
         changed.client_memory_bytes = new.client_memory_bytes;
         changed.handshake_ms = new.handshake_ms;
         changed.handshakes = new.handshakes;
+        changed.log.clone_from(&new.log);
         changed.access.clone_from(&new.access);
         if let Some(spread) = &mut changed.spread {
             spread.allow = new.spread.clone().unwrap_or_default().allow;

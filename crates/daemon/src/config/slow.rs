@@ -4,8 +4,6 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::DaemonConfig;
-
 /// The policy for a client for which too much waits.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -32,19 +30,19 @@ pub enum ThrottleThen {
     Skip,
 }
 
-impl DaemonConfig {
-    /// Clients may be made to skip.
-    pub(crate) fn may_skip(&self) -> bool {
-        match self.slow_clients {
-            SlowClients::Disconnect => false,
-            SlowClients::Skip => true,
-            SlowClients::Throttle => self.throttle_then == ThrottleThen::Skip,
+impl SlowClients {
+    /// Clients may be made to skip, at once or after a throttle.
+    pub(crate) fn may_skip(self, then: ThrottleThen) -> bool {
+        match self {
+            Self::Disconnect => false,
+            Self::Skip => true,
+            Self::Throttle => then == ThrottleThen::Skip,
         }
     }
 
     /// Others may be made to wait for a client.
-    pub(crate) fn may_throttle(&self) -> bool {
-        self.slow_clients == SlowClients::Throttle
+    pub(crate) fn may_throttle(self) -> bool {
+        self == Self::Throttle
     }
 }
 

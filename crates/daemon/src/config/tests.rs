@@ -137,7 +137,8 @@ fn what_can_change_is_taken_and_what_cannot_is_as_it_was() {
 fn clients_may_skip_or_be_waited_for_only_where_that_is_said() {
     let may = |text: &str| {
         let config = DaemonConfig::from_toml(&format!("[daemon]\n{text}")).expect("a policy");
-        (config.may_skip(), config.may_throttle())
+        let slow = config.slow_clients;
+        (slow.may_skip(config.throttle_then), slow.may_throttle())
     };
     assert_eq!(may("throttle_then = \"skip\""), (false, false));
     assert_eq!(may("slow_clients = \"skip\""), (true, false));

@@ -115,6 +115,15 @@ pub(crate) fn listen_at(address: SocketAddr, all: &[SocketAddr]) -> io::Result<T
     Ok(TcpListener::from_std(socket.into()))
 }
 
+/// A listener at a path, for the daemon's own user and root. Removes an old socket of the path at which no process listens.
+pub(crate) fn listen_for_owner(path: &Path) -> io::Result<StdUnixListener> {
+    make_way(path)?;
+    let socket = bind(path, 0o600)?;
+    socket.set_nonblocking(false)?;
+    socket.listen(BACKLOG)?;
+    Ok(StdUnixListener::from(socket))
+}
+
 /// A client whose host is gone without a word is noticed in two minutes.
 pub(crate) fn keep_alive(socket: &TcpStream) {
     let keep = TcpKeepalive::new()

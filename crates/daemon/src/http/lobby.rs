@@ -46,10 +46,10 @@ impl HttpConnections {
         }
     }
 
-    /// Enters one more connection, and returns its number. If there are many, the oldest silent one is closed for it.
-    /// While all places are taken by threads that have not noticed yet, this waits for one of them; `None` if that is
-    /// in vain.
-    pub fn enter(&self, stream: &Arc<TcpStream>) -> Option<u64> {
+    /// Enters one more connection, which has its place until the guest is dropped. If there are many, the oldest silent one
+    /// is closed for it. While all places are taken by threads that have not noticed yet, this waits for one of them; `None`
+    /// if that is in vain.
+    pub fn enter(self: &Arc<Self>, stream: &Arc<TcpStream>) -> Option<HttpGuest> {
         let mut inside = self.inside();
         if inside.silent.len() >= self.most
             && let Some((_, oldest)) = inside.silent.pop_front()
@@ -73,11 +73,11 @@ impl HttpConnections {
         inside.count += 1;
         let number = inside.newest;
         inside.silent.push_back((number, Arc::clone(stream)));
-        Some(number)
+        let lobby = Arc::clone(self);
+        Some(HttpGuest { lobby, number })
     }
 
-    /// Notes that a connection has sent its request, and is answered.
-    pub fn asked(&self, number: u64) {
+    fn asked(&self, number: u64) {
         let mut inside = self.inside();
         let place = inside.silent.iter().position(|(other, _)| *other == number);
         if let Some(entry) = place.and_then(|place| inside.silent.remove(place)) {
@@ -85,8 +85,7 @@ impl HttpConnections {
         }
     }
 
-    /// Notes that a connection is over.
-    pub fn leave(&self, number: u64) {
+    fn leave(&self, number: u64) {
         let mut inside = self.inside();
         inside.silent.retain(|(other, _)| *other != number);
         inside.asked.retain(|(other, _)| *other != number);
@@ -97,6 +96,26 @@ impl HttpConnections {
     /// No step can panic half-way.
     fn inside(&self) -> MutexGuard<'_, Inside> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of a connection, which is free again when this is dropped, also by a thread that panics.
+#[derive(Debug)]
+pub(super) struct HttpGuest {
+    lobby: Arc<HttpConnections>,
+    number: u64,
+}
+
+impl HttpGuest {
+    /// Notes that the connection has sent its request, and is answered.
+    pub fn asked(&self) {
+        self.lobby.asked(self.number);
+    }
+}
+
+impl Drop for HttpGuest {
+    fn drop(&mut self) {
+        self.lobby.leave(self.number);
     }
 }
 
@@ -122,35 +141,53 @@ mod tests {
     #[test]
     fn the_oldest_that_is_silent_makes_way() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-        let lobby = HttpConnections::new(8);
+        let lobby = Arc::new(HttpConnections::new(8));
         let all: Vec<_> = (0..10).map(|_| pair(&listener)).collect();
-        let first = lobby.enter(&all[0].1).expect("room");
-        lobby.asked(first);
+        let mut guests = vec![lobby.enter(&all[0].1).expect("room")];
+        guests[0].asked();
         for (_, near) in &all[1..] {
-            lobby.enter(near).expect("the second makes way, if any");
+            guests.push(lobby.enter(near).expect("the second makes way, if any"));
         }
         let closed: Vec<bool> = all.iter().map(|(far, _)| is_closed(far)).collect();
         assert_eq!(closed, (0..10).map(|at| at == 1).collect::<Vec<_>>());
-        lobby.leave(first);
     }
 
     #[test]
     fn so_does_one_that_does_not_take_its_answer() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-        let lobby = HttpConnections::new(8);
+        let lobby = Arc::new(HttpConnections::new(8));
         let all: Vec<_> = (0..17).map(|_| pair(&listener)).collect();
+        let mut guests = Vec::new();
         for (_, near) in &all[..16] {
-            let number = lobby.enter(near).expect("room");
-            lobby.asked(number);
+            let guest = lobby.enter(near).expect("room");
+            guest.asked();
+            guests.push(guest);
         }
         let closed = all.iter().filter(|(far, _)| is_closed(far)).count();
         assert_eq!(closed, SLACK);
         // Their threads have not noticed: there are no more than twice as many.
-        assert_eq!(lobby.enter(&all[16].1), None);
+        assert!(lobby.enter(&all[16].1).is_none());
         thread::scope(|scope| {
-            let late = scope.spawn(|| lobby.enter(&all[16].1));
-            lobby.leave(1);
-            assert!(late.join().expect("no panic").is_some());
+            let late = scope.spawn(|| lobby.enter(&all[16].1).is_some());
+            guests.pop();
+            assert!(late.join().expect("no panic"));
         });
+    }
+
+    #[test]
+    fn the_place_of_a_thread_that_panics_is_free_again() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let lobby = Arc::new(HttpConnections::new(8));
+        let (_far, near) = pair(&listener);
+        for _ in 0..40 {
+            let guest = lobby.enter(&near).expect("room");
+            let panics = thread::spawn(move || {
+                guest.asked();
+                std::panic::resume_unwind(Box::new("no line of a panic"));
+            });
+            panics.join().expect_err("it panics");
+        }
+        let inside = lobby.inside();
+        assert_eq!((inside.count, inside.asked.len()), (0, 0));
     }
 }

@@ -3,12 +3,11 @@
 //! them. So a request to join or leave enters the order when the changes before it have been told, and telling has had
 //! its share of the time.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use rota_core::contract::Time;
 use rota_core::groups::GroupName;
 
-use super::Hub;
 use super::budget::Budget;
 
 /// The bytes of changes that may be told in a second: about a quarter of the time.
@@ -28,7 +27,7 @@ const LITTLE: u64 = 64 << 10;
 
 /// Groups that are kept without a look at which are over, and sessions that have their turn again in one go.
 const KEPT: usize = 64;
-const TURNS: usize = 64;
+pub(super) const TURNS: usize = 64;
 
 /// The cost of changes, and the changes that are under way.
 #[derive(Debug)]
@@ -36,8 +35,6 @@ pub(super) struct Changes {
     /// The budget, in bytes that were told.
     budget: Budget,
     groups: BTreeMap<GroupName, Flow>,
-    /// Sessions whose clients want to change a group and have to wait, in that order.
-    pub waiting: VecDeque<usize>,
     /// The time at which the waiting sessions have their turn again, unless something is told before: each turn may
     /// find that it has to wait.
     look_at: Time,
@@ -50,7 +47,6 @@ impl Default for Changes {
         Self {
             budget: Budget::new(EACH_SECOND, AT_ONCE),
             groups: BTreeMap::new(),
-            waiting: VecDeque::new(),
             look_at: Time(0),
             forget_at: Time(0),
         }
@@ -108,6 +104,21 @@ impl Changes {
         }
     }
 
+    /// Time has passed.
+    pub fn pass(&mut self, now: Time) {
+        self.budget.pass(now);
+        self.forget(now);
+    }
+
+    /// Whether some of the sessions that wait have their turn; others have it later.
+    pub fn look(&mut self, now: Time) -> bool {
+        let may = self.budget.has_room() && now >= self.look_at;
+        if may {
+            self.look_at = now.after(UNTOLD_NANOS / 10);
+        }
+        may
+    }
+
     /// Forgets changes that were begun and not told in time, also while clients wait.
     fn forget(&mut self, now: Time) {
         if self.groups.len() > KEPT && now >= self.forget_at {
@@ -117,34 +128,11 @@ impl Changes {
         }
     }
 
-    /// The time of the next turn of the waiting sessions.
-    fn wake(&self) -> Time {
+    /// The time of the next turn of waiting sessions.
+    pub fn wake(&self) -> Time {
         let paid = self.budget.wait_nanos();
         let wake = self.budget.at().after(1 + paid.max(UNTOLD_NANOS / 10));
         wake.max(self.look_at)
-    }
-}
-
-impl Hub {
-    /// The time at which sessions that want to change groups have their turn again.
-    pub(super) fn changes_wake(&self) -> Option<Time> {
-        (!self.changes.waiting.is_empty()).then(|| self.changes.wake())
-    }
-
-    /// Gives some of the waiting sessions their turn.
-    pub(super) fn go_on_changing(&mut self, now: Time) {
-        self.changes.budget.pass(now);
-        self.changes.forget(now);
-        let waits = !self.changes.budget.has_room() || now < self.changes.look_at;
-        if self.changes.waiting.is_empty() || waits {
-            return;
-        }
-        self.changes.look_at = now.after(UNTOLD_NANOS / 10);
-        for _ in 0..self.changes.waiting.len().min(TURNS) {
-            if let Some(key) = self.changes.waiting.pop_front() {
-                self.schedule(key);
-            }
-        }
     }
 }
 
@@ -184,8 +172,7 @@ mod tests {
         for at in 0..1000 {
             changes.begin(group(&format!("g{at}")), later);
         }
-        changes.waiting.push_back(7);
-        changes.forget(later.after(UNTOLD_NANOS));
+        changes.pass(later.after(UNTOLD_NANOS));
         assert!(changes.groups.is_empty());
     }
 

@@ -4,10 +4,8 @@ use std::collections::HashMap;
 
 use rota_core::groups::Owner;
 
-use super::Hub;
-
 /// One owner may have at most the limit of the sum, divided by this.
-const SHARES: u64 = 4;
+pub(super) const SHARES: u64 = 4;
 
 /// Bytes that wait for clients, or of them for the rest of a request.
 #[derive(Debug, Default)]
@@ -18,7 +16,7 @@ pub(super) struct Sums {
 }
 
 /// The clients that are looked at when there is too much: those of one owner, or all.
-type Whose = Option<Owner>;
+pub(super) type Whose = Option<Owner>;
 
 impl Sums {
     /// Replaces the bytes that are kept for a client of this owner.
@@ -35,65 +33,18 @@ impl Sums {
     }
 
     /// Whether it is too much for this owner, or for all.
-    fn is_too_much(&self, owner: Option<Owner>, most: u64) -> Option<Whose> {
+    pub fn is_too_much(&self, owner: Option<Owner>, most: u64) -> Option<Whose> {
         let its = owner.and_then(|owner| self.by_owner.get(&owner));
         if its.is_some_and(|its| *its > most / SHARES) {
             return Some(owner);
         }
         (self.all > most).then_some(None)
     }
-}
 
-impl Hub {
-    /// Counts the bytes that are kept for a client. If the sum is too large, the client that has most of it has to do
-    /// with less.
-    pub(super) fn count_kept(&mut self, key: usize) {
-        let Some(session) = self.sessions.get_mut(key) else {
-            return;
-        };
-        let owner = session.guest.owner;
-        let now = session.kept();
-        let before = std::mem::replace(&mut session.counted, now);
-        self.sums.change(owner, before, now);
-        if now <= before {
-            return;
-        }
-        // The largest messages of two clients always fit.
-        let least = 2 * SHARES * self.config.client_queue_bytes as u64;
-        let most = self.config.queues_bytes.max(least);
-        while let Some(whose) = self.sums.is_too_much(owner, most) {
-            if !self.cut_largest(whose) {
-                return;
-            }
-        }
-    }
-
-    /// The client for which most is kept, of those of an owner or of all, is made to skip, or is disconnected.
-    fn cut_largest(&mut self, whose: Whose) -> bool {
-        let all = self.sessions.iter();
-        let its = all.filter(|(_, session)| whose.is_none() || session.guest.owner == whose);
-        let largest = its.max_by_key(|(_, session)| session.counted);
-        let Some((key, before)) = largest.map(|(key, session)| (key, session.counted)) else {
-            return false;
-        };
-        let why = match whose {
-            Some(Owner::User(_)) => "too much waits for all clients of its user together",
-            Some(_) => "too much waits for all clients of its address together",
-            None => "too much waits for all clients together",
-        };
-        self.too_slow(key, why);
-        let Some(session) = self.sessions.get_mut(key) else {
-            return true;
-        };
-        let now = session.kept();
-        session.counted = now;
-        let owner = session.guest.owner;
-        self.sums.change(owner, before, now);
-        if now > before / 2 {
-            // The client was disconnected, or the skip did not help.
-            self.end(key, why);
-        }
-        before > 0
+    /// No owner has more than there is, and none is kept without need.
+    pub fn check(&self) {
+        debug_assert!(self.by_owner.values().all(|its| *its > 0));
+        debug_assert!(self.by_owner.values().sum::<u64>() <= self.all);
     }
 }
 

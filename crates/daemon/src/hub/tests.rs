@@ -18,7 +18,8 @@ use rota_core::groups::{ClientName, DaemonName, Directory, GroupName};
 use super::Hub;
 use crate::access::{Access, Peer};
 use crate::config::DaemonConfig;
-use crate::door::{Comer, Port};
+use crate::door::{Comer, Door, Port};
+use crate::seats::ConnectionLimits;
 use crate::spread::Settings;
 use crate::stream::Stream;
 
@@ -47,7 +48,9 @@ impl House {
         let access = Arc::new(Access::new(&[]).expect("no rules"));
         let directory = Directory::new([(ME.node, DaemonName::new("n1").expect("a name"))]);
         let spread = Arc::new(Settings::new(b"n1").expect("a name"));
-        let hub = Hub::new(ME, config, access, directory, spread).expect("descriptors");
+        let limits = ConnectionLimits::new(config.per_address, config.per_user);
+        let door = Door::new(limits).expect("descriptors");
+        let hub = Hub::new(door, ME, &config, access, (directory, spread));
         let mut house = Self {
             hub,
             submitted: 0,
@@ -104,13 +107,13 @@ impl House {
 
     /// Delivers the next message that the hub submits, if there is one.
     fn deliver(&mut self) -> bool {
-        let Some((service, payload)) = self.hub.groups.to_submit() else {
+        let Some((service, payload)) = self.hub.next_to_submit() else {
             return false;
         };
         let payload = Bytes::copy_from_slice(payload);
         self.submitted += 1;
         let counter = self.submitted;
-        self.hub.groups.submitted(counter);
+        self.hub.submitted(counter);
         self.hub.deliver(Delivery::Message(Message {
             id: MessageId {
                 process: ME,

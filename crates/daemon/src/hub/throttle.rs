@@ -2,10 +2,10 @@
 
 use rota_core::contract::Time;
 use rota_core::groups::{Connection, Destination, Groups, HoldFor, Received};
-use rota_net::monotonic;
 
-use super::Hub;
-use crate::lag::{HeldFor, Queue, Throttling};
+use super::sessions::Sessions;
+use crate::keys::KeyQueue;
+use crate::lag::Throttling;
 use crate::session::Session;
 
 /// The time between two looks of waiting senders whether they have waited long enough; otherwise they wait for news of
@@ -18,108 +18,23 @@ pub(super) struct Throttle {
     /// Sessions for whose clients others wait, those that began first ahead. Some of them may have ended.
     slow: Vec<usize>,
     /// Sessions whose clients wait.
-    held: Vec<usize>,
+    held: KeyQueue,
     look_at: Time,
 }
 
-impl Hub {
-    /// The next time at which senders have waited long enough, or waiting senders are to look.
-    pub(super) fn throttle_wake(&self) -> Option<Time> {
-        let look = (!self.throttle.held.is_empty()).then_some(self.throttle.look_at);
-        let slow = self.throttle.slow.iter();
-        let ends = slow.filter_map(|&key| self.patience_ends(key));
-        ends.chain(look).min()
+impl Throttle {
+    /// Senders begin to wait for the client of a session.
+    pub fn begin(&mut self, key: usize) {
+        self.slow.push(key);
     }
 
-    /// The time at which senders have waited long enough for the client of a session.
-    fn patience_ends(&self, key: usize) -> Option<Time> {
-        let throttling = self.sessions.get(key)?.throttling()?;
-        let nanos = u64::from(self.config.throttle_ms) * 1_000_000;
-        Some(throttling.since.after(nanos))
-    }
-
-    /// Makes the senders to the destinations that fill a client's queue wait, if the policy says so.
-    pub(super) fn throttle(&mut self, key: usize, queue: Queue) {
-        let may = self.config.may_throttle();
-        let Some(session) = self.sessions.get_mut(key) else {
-            return;
-        };
-        if !may || !session.speech.can_throttle() || session.speech.skips() {
-            return;
-        }
-        let Some(lag) = &mut session.lag else {
-            return;
-        };
-        let all = queue == Queue::Longer;
-        let before = lag.throttling.as_ref();
-        if before.is_some_and(|before| before.all || !all) {
-            return;
-        }
-        let since = before.map(|before| before.since);
-        let to = lag.filled_by(all);
-        if to.is_empty() {
-            return;
-        }
-        lag.throttling = Some(Throttling {
-            since: since.unwrap_or_else(monotonic),
-            to,
-            all,
-        });
-        if since.is_none() {
-            self.throttle.slow.push(key);
-            self.counters.throttling += 1;
-            self.say_throttling(key);
-        }
-        self.announce_holds();
-    }
-
-    fn say_throttling(&mut self, key: usize) {
-        let Some(name) = self.name_of(key) else {
-            return;
-        };
-        let to = self.throttles(key).join(" ");
-        let most_ms = self.config.throttle_ms;
-        tracing::info!(name, to, most_ms, "senders wait for a client");
-    }
-
-    /// The destinations whose senders wait for the client of a session.
-    pub(super) fn throttles(&mut self, key: usize) -> Vec<String> {
-        let session = self.sessions.get(key);
-        let Some(throttling) = session.and_then(Session::throttling) else {
-            return Vec::new();
-        };
-        let names = &mut self.names;
-        let to = throttling.to.iter();
-        to.map(|to| names.told(to).to_string()).collect()
-    }
-
-    /// Ends all waits for the client; the bytes that fill its queue are counted anew.
-    pub(super) fn release(&mut self, key: usize) {
-        let session = self.sessions.get_mut(key);
-        let Some(lag) = session.and_then(|session| session.lag.take()) else {
-            return;
-        };
-        if let Some(throttling) = lag.throttling {
-            let micros = monotonic().since(throttling.since) / 1000;
-            self.counters.throttling_us += micros;
-            self.announce_holds();
-        }
-    }
-
-    /// Announces the destinations whose senders wait, each with the client for which they have waited longest.
-    fn announce_holds(&mut self) {
-        let Self {
-            throttle,
-            sessions,
-            groups,
-            config,
-            ..
-        } = self;
-        let throttling = |key: &usize| sessions.get(*key).and_then(Session::throttling);
-        throttle.slow.retain(|key| throttling(key).is_some());
+    /// The destinations whose senders wait, each with the client for which they have waited longest.
+    pub fn holds(&mut self, sessions: &Sessions, groups: &Groups) -> HoldFor {
+        let throttling = |key: &usize| throttling(sessions, *key);
+        self.slow.retain(|key| throttling(key).is_some());
         let mut to = HoldFor::new();
-        for key in &throttle.slow {
-            let connection = sessions.get(*key).and_then(|session| session.connection);
+        for key in &self.slow {
+            let connection = sessions.get(*key).and_then(Session::connection);
             let client = connection.and_then(|connection| groups.member(connection).ok());
             if let (Some(throttling), Some(client)) = (throttling(key), client) {
                 for held in &throttling.to {
@@ -127,47 +42,55 @@ impl Hub {
                 }
             }
         }
-        groups.hold(to, config.throttle_ms);
+        to
     }
 
-    /// Clients for whom senders have waited long enough skip or are disconnected; and waiting senders look now and
-    /// then.
-    pub(super) fn end_patience(&mut self, now: Time) {
-        if !self.throttle.held.is_empty() && now >= self.throttle.look_at {
-            self.look_at_holds();
-        }
-        if self.throttle.slow.is_empty() {
-            return;
-        }
-        for key in self.throttle.slow.clone() {
-            if self.patience_ends(key).is_some_and(|end| now >= end) {
-                self.counters.throttled_long += 1;
-                self.too_slow(key, "others have waited for it long enough");
-            }
-        }
+    /// The sessions for whose clients senders have waited for this time, in milliseconds.
+    pub fn over(&self, sessions: &Sessions, most_ms: u32, now: Time) -> Vec<usize> {
+        let is_over = |key: &usize| ends(sessions, *key, most_ms).is_some_and(|end| now >= end);
+        self.slow.iter().copied().filter(is_over).collect()
     }
 
     /// The client of a session waits until something else is held.
-    pub(super) fn hold_back(&mut self, key: usize, now: Time) {
-        if self.throttle.held.is_empty() {
-            self.throttle.look_at = now.after(LOOK_NANOS);
+    pub fn wait_for_slow(&mut self, key: usize, now: Time) {
+        if self.held.is_empty() {
+            self.look_at = now.after(LOOK_NANOS);
         }
-        if let Some(session) = self.sessions.get_mut(key)
-            && !std::mem::replace(&mut session.listed_as_held, true)
-        {
-            self.throttle.held.push(key);
-        }
+        self.held.push(key);
     }
 
-    /// The waiting senders look again whether they still have to wait.
-    pub(super) fn look_at_holds(&mut self) {
-        for key in std::mem::take(&mut self.throttle.held) {
-            if let Some(session) = self.sessions.get_mut(key) {
-                session.listed_as_held = false;
-            }
-            self.schedule(key);
-        }
+    /// Whether waiting senders are to look whether they have waited long enough.
+    pub fn is_due(&self, now: Time) -> bool {
+        !self.held.is_empty() && now >= self.look_at
     }
+
+    /// A session whose client looks again whether it still has to wait.
+    pub fn next_held(&mut self) -> Option<usize> {
+        self.held.pop()
+    }
+
+    /// The next time at which senders have waited long enough, or waiting senders are to look.
+    pub fn next_wake(&self, sessions: &Sessions, most_ms: u32) -> Option<Time> {
+        let look = (!self.held.is_empty()).then_some(self.look_at);
+        let slow = self.slow.iter();
+        let ends = slow.filter_map(|&key| ends(sessions, key, most_ms));
+        ends.chain(look).min()
+    }
+
+    /// What holds between inputs.
+    pub fn check(&self) {
+        self.held.check();
+    }
+}
+
+fn throttling(sessions: &Sessions, key: usize) -> Option<&Throttling> {
+    sessions.get(key)?.lag().throttling()
+}
+
+/// The time at which senders have waited long enough for the client of a session.
+fn ends(sessions: &Sessions, key: usize, most_ms: u32) -> Option<Time> {
+    let since = throttling(sessions, key)?.since;
+    Some(since.after(u64::from(most_ms) * 1_000_000))
 }
 
 /// Counts a message for a client that is behind, by the destinations through which the client gets it.
@@ -177,9 +100,8 @@ pub(super) fn count(
     connection: Connection,
     (message, bytes): (&Received, usize),
 ) {
-    let lag = session.lag.get_or_insert_default();
     if let [to] = message.to[..] {
-        return lag.count(to, bytes);
+        return session.lag_mut().count(to, bytes);
     }
     let Ok(member) = groups.member(connection) else {
         return;
@@ -189,19 +111,93 @@ pub(super) fn count(
         Destination::Client(name, node) => *name == member.name && *node == member.daemon.node,
     };
     for to in message.to.iter().filter(mine) {
-        lag.count(*to, bytes);
+        session.lag_mut().count(*to, bytes);
     }
 }
 
-impl Session {
-    /// The destinations whose senders wait because of this client.
-    pub fn throttling(&self) -> Option<&Throttling> {
-        self.lag.as_ref()?.throttling.as_ref()
+#[cfg(test)]
+mod tests {
+    use rota_core::contract::{Incarnation, NodeId, Process};
+    use rota_core::groups::{ClientName, Directory, GroupName, Limits};
+
+    use super::*;
+    use crate::hub::sessions::tests::session;
+    use crate::names::Names;
+
+    const MILLI: u64 = 1_000_000;
+
+    /// Clients of these names, and the keys of their sessions.
+    fn clients<const N: usize>(names: [&str; N]) -> (Sessions, Groups, [usize; N]) {
+        let me = Process {
+            node: NodeId::new(1).expect("not 0"),
+            incarnation: Incarnation(1),
+        };
+        let mut groups = Groups::new(me, Limits::default());
+        let mut sessions = Sessions::default();
+        let mut known = Names::new(Directory::default());
+        let keys = names.map(|name| {
+            let name = ClientName::new(name).expect("a name");
+            let connection = groups.connect_of(None, name).expect("room");
+            let member = groups.member(connection).expect("it is connected");
+            let (key, _) = sessions.insert(session);
+            let (session, connections) = sessions.with_connections(key).expect("it is there");
+            session.welcome(member, &mut known, 0);
+            connections.insert(connection, key);
+            key
+        });
+        (sessions, groups, keys)
     }
 
-    /// Lets a message of the client go on. Returns the time for which it has waited for another client, in nanoseconds.
-    pub fn let_go(&mut self, now: Time) -> Option<u64> {
-        let HeldFor { since, .. } = self.held_for.take()?;
-        Some(now.since(since))
+    fn group(name: &str) -> Destination {
+        Destination::Group(GroupName::new(name).expect("a name"))
+    }
+
+    #[test]
+    fn senders_wait_for_the_client_that_began_first_until_it_lets_them_go() {
+        let (mut sessions, groups, [ann, ben]) = clients(["ann", "ben"]);
+        let mut throttle = Throttle::default();
+        for (key, to, at) in [(ben, "x", 1), (ann, "x", 2), (ann, "y", 2)] {
+            let lag = sessions.get_mut(key).expect("it is there").lag_mut();
+            lag.count(group(to), 100);
+            lag.throttle(true, || Time(at * MILLI));
+        }
+        throttle.begin(ben);
+        throttle.begin(ann);
+        let held = |throttle: &mut Throttle, sessions: &Sessions| -> Vec<(Destination, String)> {
+            let holds = throttle.holds(sessions, &groups).into_iter();
+            holds.map(|(to, name)| (to, name.to_string())).collect()
+        };
+        let ann_holds = |to| (group(to), "ann".to_owned());
+        // What fills a queue later than the senders' wait began does not add to it.
+        let ben_holds = |to| (group(to), "ben".to_owned());
+        assert_eq!(held(&mut throttle, &sessions), [ben_holds("x")]);
+        assert_eq!(throttle.over(&sessions, 10, Time(10 * MILLI)), [0_usize; 0]);
+        assert_eq!(throttle.over(&sessions, 10, Time(11 * MILLI)), [ben]);
+        assert_eq!(throttle.over(&sessions, 10, Time(12 * MILLI)), [ben, ann]);
+        let wake = throttle.next_wake(&sessions, 10);
+        assert_eq!(wake, Some(Time(11 * MILLI)));
+        let lag = sessions.get_mut(ben).expect("it is there").lag_mut();
+        assert!(lag.release().is_some());
+        assert_eq!(held(&mut throttle, &sessions), [ann_holds("x")]);
+        let lag = sessions.get_mut(ann).expect("it is there").lag_mut();
+        assert!(lag.release().is_some());
+        assert_eq!(held(&mut throttle, &sessions), []);
+        assert_eq!(throttle.next_wake(&sessions, 10), None);
+    }
+
+    #[test]
+    fn clients_that_wait_look_again_after_a_while() {
+        let (sessions, ..) = clients([]);
+        let mut throttle = Throttle::default();
+        throttle.wait_for_slow(4, Time(5));
+        throttle.wait_for_slow(4, Time(6));
+        throttle.wait_for_slow(7, Time(7));
+        let at = Time(5 + LOOK_NANOS);
+        assert_eq!(throttle.next_wake(&sessions, 10), Some(at));
+        assert!(!throttle.is_due(Time(at.0 - 1)) && throttle.is_due(at));
+        let all: Vec<usize> = std::iter::from_fn(|| throttle.next_held()).collect();
+        assert_eq!(all, [4, 7]);
+        assert!(!throttle.is_due(at));
+        throttle.check();
     }
 }

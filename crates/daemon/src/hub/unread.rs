@@ -8,8 +8,6 @@ use std::collections::VecDeque;
 use rota_core::contract::Time;
 use rota_memory::Writer;
 
-use super::Hub;
-
 /// The time that a client may take to read the rest, in nanoseconds.
 const UNREAD_NANOS: u64 = 10_000_000_000;
 
@@ -43,8 +41,9 @@ impl Unread {
         regions.for_each(|(_, memory)| memory.leave());
     }
 
-    fn give_back(&mut self, now: Time) {
-        if now >= self.look_at {
+    /// Gives back what clients have read, or had time to read.
+    pub fn give_back(&mut self, now: Time) {
+        if !self.regions.is_empty() && now >= self.look_at {
             self.look_at = now.after(LOOK_NANOS);
             let stays = |(since, memory): &(Time, Writer)| {
                 now.since(*since) < UNREAD_NANOS && !memory.is_read()
@@ -52,19 +51,10 @@ impl Unread {
             self.regions.retain(stays);
         }
     }
-}
 
-impl Hub {
     /// The time of the next look whether memory can be given back.
-    pub(super) fn unread_wake(&self) -> Option<Time> {
-        (!self.unread.regions.is_empty()).then_some(self.unread.look_at)
-    }
-
-    /// Gives back what clients have read, or had time to read.
-    pub(super) fn give_memory_back(&mut self, now: Time) {
-        if !self.unread.regions.is_empty() {
-            self.unread.give_back(now);
-        }
+    pub fn next_wake(&self) -> Option<Time> {
+        (!self.regions.is_empty()).then_some(self.look_at)
     }
 }
 

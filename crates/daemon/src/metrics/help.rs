@@ -138,6 +138,10 @@ const HELP: &[(&str, &str)] = &[
         "Of these, times that nothing was changed, since something was wrong with it.",
     ),
     (
+        "members_malformed",
+        "Messages and notices about the list of nodes that made no sense.",
+    ),
+    (
         "groups_malformed",
         "Messages of other daemons that are none of theirs.",
     ),
@@ -227,6 +231,14 @@ const HELP: &[(&str, &str)] = &[
 
 /// The values among the counters that may become less, or are a largest value.
 pub(super) const GAUGES: &[(&str, &str)] = &[
+    (
+        "members_list",
+        "How often the list of nodes has changed since the configuration, as `rota member list` says it.",
+    ),
+    (
+        "members_unkept",
+        "1 while the list of nodes could not be stored on disk: it would be forgotten.",
+    ),
     ("clients_now", "Clients that are connected."),
     (
         "coordination_away",

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use rota_core::contract::NodeId;
 use rustls::crypto::aws_lc_rs;
@@ -18,6 +18,7 @@ use rustls::version::TLS13;
 use rustls::{CertificateError, Error, RootCertStore};
 use serde::Deserialize;
 
+use rota_net::FileStamps;
 use rota_node::path_of;
 
 use super::expiry;
@@ -171,12 +172,9 @@ pub(crate) struct Certificates {
     section: TlsConfig,
     me: NodeId,
     current: Loaded,
-    stamps: Vec<Stamp>,
+    stamps: FileStamps,
     look_at: Instant,
 }
-
-/// The data that differ after a file was written again.
-pub(crate) type Stamp = Option<(SystemTime, u64, u64)>;
 
 impl Certificates {
     /// Reads the files of node `me`.
@@ -255,18 +253,14 @@ impl TlsConfig {
         }
     }
 
-    pub(crate) fn stamps(&self, me: NodeId) -> Vec<Stamp> {
+    pub(crate) fn stamps(&self, me: NodeId) -> FileStamps {
         let files = [
             Some(&self.certificate),
             Some(&self.key),
             self.client_ca.as_ref(),
             self.client_crl.as_ref(),
         ];
-        let stamp = |path: &PathBuf| {
-            let found = fs::metadata(path_of(path, me)).ok()?;
-            Some((found.modified().ok()?, found.len(), found.ino()))
-        };
-        files.into_iter().flatten().map(stamp).collect()
+        FileStamps::of(files.into_iter().flatten().map(|path| path_of(path, me)))
     }
 }
 

@@ -11,12 +11,15 @@ mod door;
 mod expiry;
 mod judged;
 mod link;
+mod links;
+mod listening;
 mod revoked;
+mod side;
 mod terms;
 mod thread;
 
 pub use config::{TlsConfig, TlsError};
 pub use revoked::ListsEnd;
 
-pub(crate) use config::{Certificates, Stamp};
+pub(crate) use config::Certificates;
 pub(crate) use door::{Arrival, News, NotOpen, Terms, TlsDoor};

@@ -1,6 +1,5 @@
 //! The TLS thread, with its listeners and all TLS clients.
 
-use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,16 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use mio::net::{TcpListener, UnixStream};
+use mio::net::UnixStream;
 use mio::{Events, Interest, Poll, Token, Waker};
-use slab::Slab;
 
 use super::door::{Arrival, News, NotOpen, Out, Shared, Terms, TlsCounters};
 use super::judged::{is_revoked, names_of, reason_of};
-use super::link::{Link, Ready, Standing};
+use super::link::Standing;
+use super::links::Links;
+use super::listening::Listening;
+use super::terms::InForce;
 use crate::access::Peer;
 use crate::descriptors::has_one_for_a_client;
-use crate::door::listen_at;
 use crate::seats::ConnectionLimits;
 use rota_net::Complaints;
 
@@ -41,29 +41,14 @@ const FAREWELL: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Relays {
     pub(super) poll: Poll,
-    pub(super) listeners: Vec<TcpListener>,
-    pub(super) links: Slab<Link>,
-    /// Links that have their turn next.
-    work: VecDeque<usize>,
-    /// Links whose clients have not shown who they are, oldest first.
-    pub(super) handshakes: VecDeque<(usize, u64)>,
-    pub(super) newest: u64,
-    /// A handshake may take too long, or a client could not be let in.
-    pub(super) has_deadlines: bool,
-    /// A client waits at a listener that could not be let in.
-    pub(super) waiting: bool,
-    /// Listeners where more may wait than were let in at once.
-    pub(super) crowded: Vec<usize>,
+    pub(super) listening: Listening,
+    pub(super) links: Links,
+    pub(super) terms: InForce,
     scratch: Vec<u8>,
-    /// Links whose clients' certificates may have been revoked.
-    pub(super) rechecks: VecDeque<(usize, u64)>,
     pub(super) complaints: Complaints,
     pub(super) counters: Arc<TlsCounters>,
     pub(super) shared: Arc<Shared>,
     pub(super) out: Out,
-    pub(super) terms: Terms,
-    /// The number of times that certificates were adopted.
-    pub(super) newest_terms: u64,
     pub(super) seats: ConnectionLimits,
 }
 
@@ -78,34 +63,16 @@ impl Relays {
         let system = |error| (None, error);
         let poll = Poll::new().map_err(system)?;
         let waker = Waker::new(poll.registry(), WAKER).map_err(system)?;
-        let mut listeners = Vec::new();
-        for (at, &address) in listen.iter().enumerate() {
-            let here = |error| (Some(address), error);
-            let mut listener = listen_at(address, listen).map_err(here)?;
-            let token = Token(FIRST_LISTENER + at);
-            let registry = poll.registry();
-            let registered = registry.register(&mut listener, token, Interest::READABLE);
-            registered.map_err(here)?;
-            listeners.push(listener);
-        }
         let mut relays = Self {
+            listening: Listening::open(listen, poll.registry(), FIRST_LISTENER)?,
             poll,
-            listeners,
-            links: Slab::new(),
-            work: VecDeque::new(),
-            handshakes: VecDeque::new(),
-            newest: 0,
-            has_deadlines: false,
-            waiting: false,
-            crowded: Vec::new(),
+            links: Links::default(),
+            terms: InForce::new(terms),
             scratch: vec![0; SCRATCH_BYTES],
-            rechecks: VecDeque::new(),
             complaints: Complaints::default(),
             counters,
             shared,
             out,
-            terms,
-            newest_terms: 0,
             seats,
         };
         relays.adopt();
@@ -129,12 +96,8 @@ impl Relays {
 
     /// Without the clients there were.
     fn start_again(&mut self) {
-        self.links = Slab::new();
-        self.work.clear();
-        self.handshakes.clear();
-        // The kernel's readiness of listeners may be lost.
-        self.waiting = true;
-        self.has_deadlines = true;
+        self.links.clear();
+        self.listening.try_later();
     }
 
     fn run(&mut self) -> io::Result<()> {
@@ -142,11 +105,12 @@ impl Relays {
         let mut over_at = None;
         let mut sweep_at = Instant::now() + SWEEP;
         loop {
-            let rests = self.work.is_empty() && self.rechecks.is_empty();
-            let timeout = if rests && self.crowded.is_empty() {
-                (self.has_deadlines || over_at.is_some()).then_some(SWEEP)
-            } else {
+            let works = self.links.turns() > 0 || self.terms.has_rechecks();
+            let timeout = if works || self.listening.is_crowded() {
                 Some(Duration::ZERO)
+            } else {
+                let waits = self.links.has_deadlines() || self.listening.is_waiting();
+                (waits || over_at.is_some()).then_some(SWEEP)
             };
             match self.poll.poll(&mut events, timeout) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
@@ -158,8 +122,8 @@ impl Relays {
             }
             self.recheck_some();
             self.accept_more();
-            for _ in 0..self.work.len() {
-                if let Some(key) = self.work.pop_front() {
+            for _ in 0..self.links.turns() {
+                if let Some(key) = self.links.next_turn() {
                     self.turn(key);
                 }
             }
@@ -170,11 +134,13 @@ impl Relays {
             }
             if over_at.is_none() && self.shared.stop.load(Ordering::Relaxed) {
                 over_at = Some(now + FAREWELL);
-                self.listeners.clear();
+                self.listening.close();
             }
-            let silent = |link: &Link| link.pair.is_none();
+            if cfg!(debug_assertions) {
+                self.links.check();
+            }
             if let Some(over_at) = over_at
-                && (now >= over_at || self.links.iter().all(|(_, link)| silent(link)))
+                && (now >= over_at || self.links.all_shown().next().is_none())
             {
                 return Ok(());
             }
@@ -193,54 +159,34 @@ impl Relays {
         let Some(link) = self.links.get_mut(token / 2) else {
             return;
         };
-        let ready = if token % 2 == 0 {
-            &mut link.socket_ready
-        } else {
-            link.abandoned |= event.is_write_closed();
-            &mut link.pair_ready
-        };
-        ready.read |= event.is_readable() || event.is_read_closed() || event.is_error();
-        ready.write |= event.is_writable() || event.is_write_closed() || event.is_error();
-        self.schedule(token / 2);
-    }
-
-    pub(super) fn schedule(&mut self, key: usize) {
-        if let Some(link) = self.links.get_mut(key)
-            && !std::mem::replace(&mut link.scheduled, true)
-        {
-            self.work.push_back(key);
+        match token % 2 {
+            0 => link.notice_client(event),
+            _ => link.notice_ring(event),
         }
+        self.links.schedule(token / 2);
     }
 
     pub(super) fn too_slow(&mut self, key: usize) {
-        if let Some(link) = self.links.try_remove(key)
-            && link.pair.is_none()
-            && !link.refused
+        if let Some(link) = self.links.remove(key)
+            && link.is_awaited()
         {
             self.counters.silent.fetch_add(1, Ordering::Relaxed);
             let reason = "a TLS client is dropped: it took too long to show who it is";
-            self.complaints.say(reason, &link.address, &"");
+            self.complaints.say(reason, &link.caller().address, &"");
         }
     }
 
     /// Ends the links whose deadline has passed.
     fn sweep(&mut self, now: Instant) {
-        let late = |(key, link): (usize, &Link)| {
-            link.deadline
-                .is_some_and(|deadline| deadline <= now)
-                .then_some(key)
-        };
-        let late: Vec<usize> = self.links.iter().filter_map(late).collect();
-        for key in late {
+        for key in self.links.late(now) {
             self.too_slow(key);
         }
-        self.has_deadlines = self.links.iter().any(|(_, link)| link.deadline.is_some());
-        if std::mem::take(&mut self.waiting) {
-            let shown = |(key, link): (usize, &Link)| link.is_shown().then_some(key);
-            let shown: Vec<usize> = self.links.iter().filter_map(shown).collect();
+        if self.listening.take_waiting() {
             // Before newcomers take the descriptors that there are again.
-            shown.into_iter().for_each(|key| self.turn(key));
-            for place in 0..self.listeners.len() {
+            for key in self.links.all_waiting() {
+                self.turn(key);
+            }
+            for place in 0..self.listening.len() {
                 self.accept(place);
             }
         }
@@ -250,42 +196,43 @@ impl Relays {
         let Some(link) = self.links.get_mut(key) else {
             return;
         };
-        link.scheduled = false;
         match link.turn(&mut self.scratch) {
             Standing::Waits => {
-                if link.is_ending() && link.deadline.is_none() {
-                    link.deadline = Some(Instant::now() + self.terms.patience);
-                    self.has_deadlines = true;
+                if link.is_ending() {
+                    let over_at = Instant::now() + self.terms.patience();
+                    self.links.end_by(key, over_at);
                 }
             }
-            Standing::More => self.schedule(key),
+            Standing::More => self.links.schedule(key),
             Standing::Shown => self.hand_over(key),
-            Standing::Over => drop(self.links.try_remove(key)),
+            Standing::Over => drop(self.links.remove(key)),
             Standing::Refused(error) => {
                 self.counters.refused.fetch_add(1, Ordering::Relaxed);
                 let revoked = u64::from(is_revoked(&error));
                 self.counters.revoked.fetch_add(revoked, Ordering::Relaxed);
-                let over_at = Instant::now() + self.terms.patience;
-                link.deadline.get_or_insert(over_at);
-                self.has_deadlines = true;
-                let address = link.address;
+                let address = link.caller().address;
+                let over_at = Instant::now() + self.terms.patience();
+                self.links.end_by(key, over_at);
                 self.complaints.say(reason_of(&error), &address, &error);
-                self.schedule(key);
+                self.links.schedule(key);
             }
         }
     }
 
     /// The ring's thread gets the client.
     fn hand_over(&mut self, key: usize) {
+        let Some(link) = self.links.get_mut(key) else {
+            return;
+        };
         // The handshake may have begun with other certificates.
-        if self.links[key].terms < self.newest_terms && self.is_revoked(key) {
-            return drop(self.links.try_remove(key));
+        if self.terms.are_newer_than(link.caller()) && self.terms.are_revoked(link) {
+            self.note_revoked(key);
+            return drop(self.links.remove(key));
         }
-        let link = &mut self.links[key];
-        let names = names_of(link.tls.peer_certificates());
+        let names = names_of(link.certificates());
         let interest = Interest::READABLE | Interest::WRITABLE;
         let registry = self.poll.registry();
-        let room = has_one_for_a_client(&link.socket);
+        let room = has_one_for_a_client(&link.descriptor());
         let pair = room.and_then(|()| UnixStream::pair());
         let pair = pair.and_then(|(mut mine, theirs)| {
             registry.register(&mut mine, Token(2 * key + 1), interest)?;
@@ -298,27 +245,22 @@ impl Relays {
                 self.complaints
                     .say("a TLS client cannot be let in", &error, &"");
                 // The client is not at fault, so its time begins anew.
-                link.deadline = Some(Instant::now() + self.terms.patience);
-                self.waiting = true;
+                let over_at = Instant::now() + self.terms.patience();
+                self.links.begin_anew(key, over_at);
+                self.listening.try_later();
                 return;
             }
         };
-        link.pair = Some(mine);
-        link.pair_ready = Ready {
-            read: true,
-            write: true,
-        };
-        link.deadline = None;
-        let address = link.address;
+        link.hand_over(mine);
+        let (address, number) = (link.caller().address, link.caller().number);
         let peer = Peer::Remote { address, names };
         self.counters.shown.fetch_add(1, Ordering::Relaxed);
-        let number = link.number;
         let arrival = Arrival {
             stream,
             peer,
             number,
         };
         self.out.send(News::Arrival(arrival));
-        self.schedule(key);
+        self.links.schedule(key);
     }
 }

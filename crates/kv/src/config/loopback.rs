@@ -49,6 +49,7 @@ impl KvConfig {
                 patience_ms: None,
                 clients: None,
                 partition_mib: None,
+                changes_bytes: None,
                 insecure_clients: false,
                 metrics_insecure: false,
                 tls: None,

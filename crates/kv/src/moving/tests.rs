@@ -30,6 +30,7 @@ fn snapshot(names: &[Bytes], value: &[u8], round: u64) -> Snapshot {
             .map(|key| (key.clone(), entry.clone()))
             .collect(),
         by_slot: names.iter().map(|key| (SLOT, key.clone())).collect(),
+        unsettled: Slots::default(),
         now: 0,
         map: Arc::new(Map::even(&all).expect("two")),
         frozen: None,
@@ -110,4 +111,23 @@ fn nothing_is_frozen_while_a_partition_does_not_answer() {
     // Slots that may be frozen have to be given free in all partitions.
     goes_on.heard(None);
     assert_eq!(goes_on.go_on(), Next::Order(Step::End(of)));
+}
+
+#[test]
+fn slots_that_have_just_come_do_not_go_yet() {
+    let names = names(3, 20);
+    let mut early = mover();
+    let unsettled = || Snapshot {
+        unsettled: [SLOT].into_iter().collect(),
+        ..snapshot(&names, b"value", 1)
+    };
+    early.looked(unsettled());
+    assert_eq!(early.go_on(), Next::Ended(Err(Failure::Busy)));
+    // They have gone and come back behind the back of a process that is behind.
+    let mut late = mover();
+    late.looked(snapshot(&names, b"value", 1));
+    assert_eq!(copy(&mut late), 3);
+    late.looked(unsettled());
+    let (of, to) = ((1, 1), Partition(2));
+    assert_eq!(late.go_on(), Next::Order(Step::Forget { of, to }));
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
-use rota_front::{Stream, Wire, now};
+use rota_front::{Stream, Wire, now, rings};
 use rota_resp::{Limits, Reply, Version};
 
 use super::gateway::OrderError;
@@ -37,10 +37,10 @@ enum Item {
     Ordered(Version),
 }
 
-struct Client<'a> {
-    server: &'a Server,
-    wire: Wire,
-    connection: Connection,
+pub(super) struct Client<'a> {
+    pub(super) server: &'a Server,
+    pub(super) wire: Wire,
+    pub(super) connection: Connection,
     is_cluster: bool,
     /// The work that is to be ordered.
     works: Vec<Work>,
@@ -61,7 +61,7 @@ pub(super) async fn serve(
     let guests = Arc::clone(&server.guests);
     let mut client = Client {
         server: &server,
-        connection: Connection::new(number, is_cluster, guests.users.is_open()),
+        connection: Connection::new(number, is_cluster, guests.users.now().is_open()),
         wire: Wire::new(guests, (stream, who), limits()),
         is_cluster,
         works: Vec::new(),
@@ -102,43 +102,72 @@ impl Client<'_> {
             self.server.guests.counted.commands.fetch_add(1, SeqCst);
             self.make_room().await?;
             let had_logged_in = self.connection.who.has_logged_in();
+            if self.connection.who.look(&self.server.guests.users) {
+                self.connection.break_queue();
+            }
             if request.is_too_large() {
                 let reply = self.connection.refuse_large();
                 self.say(reply);
                 continue;
             }
-            match self.connection.take(request.into_arguments(), &view) {
-                Step::Reply(reply) => self.say(reply),
-                Step::End(reply) => {
-                    self.say(reply);
-                    return Ok(false);
-                }
-                Step::Login(user, password, welcome) => {
-                    let reply = self.log_in((&user, &password), welcome);
-                    self.say(reply);
-                }
-                Step::Order(work) => self.order(work).await?,
-                Step::Walk(at, walk) => {
-                    let from = self.server.walks.of(at);
-                    self.order(Work::Walk(Walk { from, ..walk })).await?;
-                }
-                Step::Map => self.say(shown(&self.server.gateway.maps.now())),
-                Step::Move(slots, to) => {
-                    self.flush().await?;
-                    let moved = self.server.gateway.move_slots(&slots, to).await;
-                    let moved = moved.map(|report| report.reply());
-                    self.say(moved.unwrap_or_else(|error| Reply::Error(format!("ERR {error}"))));
-                }
-                Step::Info(sections) => {
-                    let text = info(self.server, &sections, self.is_cluster);
-                    self.say(Reply::Text(text));
-                }
+            let step = self.connection.take(request.into_arguments(), &view);
+            if !self.step(step).await? {
+                return Ok(false);
             }
-            if had_logged_in && !self.connection.who.has_logged_in() {
-                // The client has to prove again who it is.
-                self.wire.log_in(false);
+            let has_logged_in = self.connection.who.has_logged_in();
+            if had_logged_in != has_logged_in {
+                // The client has to prove again who it is, or need not any more.
+                self.wire.log_in(has_logged_in);
             }
         }
+    }
+
+    /// Does a step. `false`: the connection ends.
+    async fn step(&mut self, step: Step) -> io::Result<bool> {
+        match step {
+            Step::Reply(reply) => self.say(reply),
+            Step::End(reply) => {
+                self.say(reply);
+                return Ok(false);
+            }
+            Step::Login(user, password, welcome) => {
+                let reply = self.log_in((&user, &password), welcome);
+                self.say(reply);
+            }
+            Step::Order(work) => self.order(work).await?,
+            Step::Walk(at, walk) => {
+                let from = self.server.walks.of(at);
+                self.order(Work::Walk(Walk { from, ..walk })).await?;
+            }
+            Step::Map => self.say(shown(&self.server.gateway.maps.now())),
+            Step::Move(slots, to) => {
+                self.flush().await?;
+                let gateway = &self.server.gateway;
+                let moved = gateway.carrier.move_slots(gateway, &slots, to).await;
+                let moved = moved.map(|report| report.reply());
+                self.say(moved.unwrap_or_else(|error| Reply::Error(format!("ERR {error}"))));
+            }
+            Step::Rings(ask) => {
+                self.flush().await?;
+                let orders = &self.server.gateway.orders;
+                let of = orders.clone();
+                let replicas = ask.partition().map(|of| self.server.presence(of));
+                let replicas = move |_| replicas.unwrap_or_default();
+                let order = |ring, command| orders.order(ring, command);
+                let reply = rings::answer(ask, (move || of.rings(), replicas), order).await;
+                self.say(reply);
+            }
+            Step::Changes(asked) => {
+                self.flush().await?;
+                let reply = self.watch(&asked).await?;
+                self.say(reply);
+            }
+            Step::Info(sections) => {
+                let text = info(self.server, &sections, self.is_cluster);
+                self.say(Reply::Text(text));
+            }
+        }
+        Ok(true)
     }
 
     /// The reply to a client that claims to be a user.
@@ -146,7 +175,7 @@ impl Client<'_> {
         let guests = &self.server.guests;
         let turn_away = |what| guests.turn_away(self.wire.who(), &what);
         let who = &mut self.connection.who;
-        let reply = who.login(&guests.users, login, welcome, turn_away);
+        let reply = who.login(&guests.users.now(), login, welcome, turn_away);
         self.wire.log_in(who.has_logged_in());
         reply
     }

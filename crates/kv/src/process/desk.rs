@@ -10,9 +10,10 @@ use rota_multiring::Place;
 
 use super::lock;
 use super::maps::Maps;
+use super::recent::Recent;
 use crate::map::{Map, Partition, Partitions};
 use crate::outlook::{Outlook, Signal};
-use crate::store::Witness;
+use crate::store::{Changed, Witness};
 
 /// The code that tells an answer.
 type Then = Box<dyn FnOnce() + Send>;
@@ -68,6 +69,11 @@ impl Desk {
         let (name, now) = ((behind, inner.last), Instant::now());
         inner.waiting.insert(name, (now, Box::new(then)));
         inner.sweep(now);
+    }
+
+    /// The last command of several partitions up to which all are stable.
+    pub(super) fn stable(&self) -> Option<Place> {
+        self.lock().outlook.stable()
     }
 
     /// The number of answers that wait, and the partitions for which they wait.
@@ -146,11 +152,16 @@ impl Inner {
 }
 
 /// The store's witness.
-pub(super) struct AtDesk(pub(super) Arc<Desk>, pub(super) Arc<Maps>);
+pub(super) struct AtDesk(
+    pub(super) Arc<Desk>,
+    pub(super) Arc<Maps>,
+    pub(super) Arc<Recent>,
+);
 
 impl Witness for AtDesk {
-    fn began(&mut self, seen: Option<Place>) {
+    fn began(&mut self, seen: Option<Place>, applied: Option<Place>) {
         self.0.change(|outlook| outlook.begin(seen));
+        self.2.lock().begin(applied);
     }
 
     fn delivered(&mut self, place: Place, of: &Partitions) {
@@ -159,6 +170,14 @@ impl Witness for AtDesk {
 
     fn mapped(&mut self, map: &Arc<Map>) {
         self.1.set(map);
+    }
+
+    fn hears_changes(&self) -> bool {
+        self.2.is_on()
+    }
+
+    fn changed(&mut self, changed: Changed) {
+        self.2.lock().push(changed);
     }
 }
 
@@ -182,7 +201,8 @@ mod tests {
             index: 0,
         };
         let map = Map::even(&[Partition(1), Partition(2)]).expect("two");
-        AtDesk(Arc::clone(&desk), Arc::new(Maps::new(map))).delivered(place, &all);
+        let (maps, recent) = (Arc::new(Maps::new(map)), Arc::new(Recent::new(0)));
+        AtDesk(Arc::clone(&desk), maps, recent).delivered(place, &all);
         let told = Arc::new(AtomicUsize::new(0));
         let tell = || {
             let told = Arc::clone(&told);

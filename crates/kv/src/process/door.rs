@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -22,14 +21,15 @@ use super::frame::{Ask, Failed, Health, Tell};
 use super::link::{SILENCE, say};
 use super::lock;
 use super::maps::Maps;
+use super::outbox::{Counts, Outbox};
 use super::{Item, Lane, Said, Teller};
 use crate::map::{Partition, Partitions};
 use crate::outlook::Signal;
 use crate::store::{Answered, Store};
 use rota_replica::Ready;
 
-/// The number of messages that may wait for a process.
-const MOST_QUEUED: usize = 4_096;
+/// The bytes that may wait for a process, at most, while more of its questions are taken.
+const MOST_WAITING: usize = 32 << 20;
 /// The bytes of a part of an answer.
 const PART_BYTES: usize = 1 << 20;
 /// The number of connections, at most: several of each process while old ones end.
@@ -54,6 +54,7 @@ pub(super) struct Room {
     pub(super) looks: Arc<Lane>,
     pub(super) partition: Partition,
     pub(super) patience: Duration,
+    pub(super) counts: Arc<Counts>,
 }
 
 /// Serves the other processes at an address, until the returned value is dropped.
@@ -66,8 +67,9 @@ impl Room {
     fn serve(self: &Arc<Self>, stream: TcpStream) -> io::Result<()> {
         let may = |node: NodeId| self.others.contains(&node);
         let talk = RpcConnection::accept(stream, self.own, may, self.keys.as_ref(), SILENCE)?;
+        let other = talk.peer().node;
         let (saying, hearing) = talk.split();
-        let (way, queue) = mpsc::sync_channel(MOST_QUEUED);
+        let way = Arc::new(Outbox::new(other, Arc::clone(&self.counts)));
         let news = Arc::new(News::default());
         let listening = self.listen(&way, &news);
         let room = Arc::clone(self);
@@ -76,22 +78,23 @@ impl Room {
             Out::Answer(id, answer) => in_parts(*id, answer.clone()),
             Out::News => vec![room.signal(&news).encode()],
         };
-        let says = thread::Builder::new().name("rota-kv-tell".to_owned());
+        let (says, queue) = (thread::Builder::new(), Arc::clone(&way));
+        let says = says.name("rota-kv-tell".to_owned());
         let says = says.spawn(move || say(saying, &queue, || Out::News, encode))?;
         let heard = self.hear(hearing, &way);
-        drop((listening, way));
+        drop(listening);
+        way.close();
         let _ = says.join();
         heard
     }
 
     /// Has one message tell the newest signal, for all changes since the last one.
-    fn listen(&self, way: &SyncSender<Out>, news: &Arc<News>) -> Listening {
-        let (way, news) = (way.clone(), Arc::clone(news));
+    fn listen(&self, way: &Way, news: &Arc<News>) -> Listening {
+        let (way, news) = (Arc::clone(way), Arc::clone(news));
         self.desk.listen(Box::new(move |signal| {
             *lock(&news.signal) = signal;
-            // A signal that does not fit is told a moment later.
-            if !news.is_due.swap(true, SeqCst) && way.try_send(Out::News).is_err() {
-                news.is_due.store(false, SeqCst);
+            if !news.is_due.swap(true, SeqCst) {
+                way.say(Out::News);
             }
         }))
     }
@@ -106,12 +109,12 @@ impl Room {
         Tell::Signal(*lock(&news.signal), health)
     }
 
-    fn look(&self, id: u64, pack: Bytes, way: &SyncSender<Out>) {
+    fn look(&self, id: u64, pack: Bytes, way: &Way) {
         if !self.orders.is_open() {
-            let _ = way.try_send(Out::Tell(Tell::Failed(id, Failed::Busy)));
+            way.say(Out::Tell(Tell::Failed(id, Failed::Busy)));
             return;
         }
-        let way = way.clone();
+        let way = Arc::clone(way);
         self.looks.push(Item {
             bytes: pack,
             to: Partitions::from([self.partition]),
@@ -125,21 +128,24 @@ impl Room {
         &self,
         id: u64,
         (ring, of, command): (Rank, (u64, u64), &[u8]),
-        (waits, way): (&Waits, &SyncSender<Out>),
+        (waits, way): (&Waits, &Way),
     ) {
         waits.wait(id, of, (way, &self.desk));
         if let Err(error) = self.orders.give(ring, of, command) {
             waits.give_up(id);
-            let _ = way.try_send(Out::Tell(Tell::Failed(id, error.into())));
+            way.say(Out::Tell(Tell::Failed(id, error.into())));
         }
     }
 
-    fn hear(&self, mut hearing: Hearing, way: &SyncSender<Out>) -> io::Result<()> {
+    fn hear(&self, mut hearing: Hearing, way: &Way) -> io::Result<()> {
         let waits = Waits {
             orders: self.orders.clone(),
             names: Arc::default(),
         };
         loop {
+            if !way.has_room(MOST_WAITING) {
+                return Ok(());
+            }
             match Ask::decode(&hearing.hear()?) {
                 Some(Ask::Alive) => {}
                 Some(Ask::Give(id, of, command)) => {
@@ -153,7 +159,7 @@ impl Room {
                 Some(Ask::Map(id)) => {
                     let mut map = Vec::new();
                     self.maps.own().encode(&mut map);
-                    let _ = way.try_send(Out::Answer(id, map.into()));
+                    way.say(Out::Answer(id, map.into()));
                 }
                 Some(Ask::Await(id, of)) => waits.wait(id, of, (way, &self.desk)),
                 None => return Err(io::ErrorKind::InvalidData.into()),
@@ -163,14 +169,14 @@ impl Room {
 }
 
 /// Answers batches of another process that only read.
-fn looked(id: u64, said: Said, way: &SyncSender<Out>) {
+fn looked(id: u64, said: Said, way: &Way) {
     match said {
         Ok(answers) => {
             let behind = None;
             let answer = Answered { behind, answers }.encode();
-            let _ = way.try_send(Out::Answer(id, answer.into()));
+            way.say(Out::Answer(id, answer.into()));
         }
-        Err(_) => drop(way.try_send(Out::Tell(Tell::Failed(id, Failed::Busy)))),
+        Err(_) => way.say(Out::Tell(Tell::Failed(id, Failed::Busy))),
     }
 }
 
@@ -181,6 +187,21 @@ enum Out {
     Answer(u64, Bytes),
     /// The signal of the replica, as it is by then.
     News,
+}
+
+/// The messages that wait for the other process.
+type Way = Arc<Outbox<Out>>;
+
+impl Outbox<Out> {
+    /// Adds a message, unless the connection is to end: then the other process asks others, or knows that the command
+    /// may count.
+    fn say(&self, out: Out) {
+        let bytes = match &out {
+            Out::Answer(_, answer) => answer.len(),
+            Out::Tell(_) | Out::News => 0,
+        };
+        self.put(out, bytes);
+    }
 }
 
 /// The newest signal of the replica.
@@ -201,9 +222,9 @@ struct Waits {
 }
 
 impl Waits {
-    fn wait(&self, id: u64, of: (u64, u64), (way, desk): (&SyncSender<Out>, &Arc<Desk>)) {
-        let (way, desk, names) = (way.clone(), Arc::clone(desk), Arc::clone(&self.names));
-        let (back, is_answered) = (way.clone(), Arc::new(AtomicBool::new(false)));
+    fn wait(&self, id: u64, of: (u64, u64), (way, desk): (&Way, &Arc<Desk>)) {
+        let (way, desk, names) = (Arc::clone(way), Arc::clone(desk), Arc::clone(&self.names));
+        let (back, is_answered) = (Arc::clone(&way), Arc::new(AtomicBool::new(false)));
         let answered = Arc::clone(&is_answered);
         let then = move |answer: Result<Vec<u8>, CallError>| {
             answered.store(true, SeqCst);
@@ -211,7 +232,7 @@ impl Waits {
             tell(id, answer, way, &desk);
         };
         let Some(name) = self.orders.wait_for(of, then) else {
-            let _ = back.try_send(Out::Tell(Tell::Failed(id, Failed::Stopped)));
+            back.say(Out::Tell(Tell::Failed(id, Failed::Stopped)));
             return;
         };
         let mut names = lock(&self.names);
@@ -238,16 +259,16 @@ impl Drop for Waits {
     }
 }
 
-fn tell(id: u64, answer: Result<Vec<u8>, CallError>, way: SyncSender<Out>, desk: &Desk) {
+fn tell(id: u64, answer: Result<Vec<u8>, CallError>, way: Way, desk: &Desk) {
     let told = answer.map_err(Failed::from).and_then(|answer| {
         let answered = Answered::decode(&answer).ok_or(Failed::Stopped)?;
         Ok((answered.behind, Bytes::from(answer)))
     });
     match told {
         Ok((behind, answer)) => {
-            desk.tell_when(behind, move || drop(way.try_send(Out::Answer(id, answer))))
+            desk.tell_when(behind, move || way.say(Out::Answer(id, answer)));
         }
-        Err(why) => drop(way.try_send(Out::Tell(Tell::Failed(id, why)))),
+        Err(why) => way.say(Out::Tell(Tell::Failed(id, why))),
     }
 }
 

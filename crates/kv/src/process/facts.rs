@@ -1,9 +1,6 @@
 //! The facts about a process, for `INFO` and its metrics.
 
-use std::sync::atomic::Ordering::SeqCst;
-
 use super::gateway::Gateway;
-use super::link::Link;
 use crate::map::Partitions;
 use crate::store::Store;
 
@@ -13,6 +10,8 @@ pub(super) struct Facts {
     /// The number of keys that have an end.
     pub(super) ending: usize,
     pub(super) bytes: usize,
+    /// Whether the keys of slots that have moved are where they belong.
+    pub(super) is_settled: bool,
     /// The slots of its partition, and the number of slots of all partitions that are frozen, since they move.
     pub(super) slots: usize,
     pub(super) frozen: usize,
@@ -32,26 +31,26 @@ impl Facts {
     pub(super) fn of(gateway: &Gateway) -> Self {
         let look = |store: &Store| {
             let frozen = store.frozen().map_or(0, |frozen| frozen.slots.len());
-            (store.len(), store.ending(), store.bytes(), frozen)
+            let keys = (store.len(), store.ending(), store.bytes());
+            (keys, frozen, store.is_settled())
         };
-        let (keys, ending, bytes, frozen) = gateway.orders.read(look).unwrap_or_default();
+        let ((keys, ending, bytes), frozen, is_settled) =
+            gateway.orders.read(look).unwrap_or_default();
         let map = gateway.maps.now();
         let (waiting, waits_for) = gateway.desk.waits();
+        let (connected, configured) = gateway.peers.connected();
         Self {
             keys,
             ending,
             bytes,
+            is_settled,
             slots: map.slots_of(gateway.own).len(),
             frozen,
             epoch: map.epoch(),
-            is_open: gateway.ready.is_open(),
-            is_full: gateway.is_full.load(SeqCst),
-            connected: gateway
-                .links
-                .values()
-                .filter(|link| Link::is_up(link))
-                .count(),
-            configured: gateway.links.len(),
+            is_open: gateway.peers.is_ready(),
+            is_full: gateway.peers.is_full(gateway.own),
+            connected,
+            configured,
             waiting,
             waits_for,
         }

@@ -83,6 +83,16 @@ fn pair(bytes: &mut Reader<'_>) -> Option<(u64, u64)> {
 }
 
 impl Ask {
+    /// The bytes of what is asked, about.
+    pub(super) const fn bytes(&self) -> usize {
+        match self {
+            Self::Give(.., bytes) | Self::GiveToAll(.., bytes) | Self::Look(_, bytes) => {
+                bytes.len()
+            }
+            Self::Alive | Self::Await(..) | Self::GiveUp(_) | Self::Map(_) => 0,
+        }
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
@@ -203,6 +213,7 @@ impl Tell {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::golden::Golden;
     use rota_multiring::Rank;
 
     #[test]
@@ -252,5 +263,52 @@ mod tests {
         for bytes in [&[][..], &[9], &[0, 0], &[2, 0, 0]] {
             assert_eq!((Ask::decode(bytes), Tell::decode(bytes)), (None, None));
         }
+    }
+
+    /// The bytes are those of `testdata/golden/processes.txt`.
+    #[test]
+    fn what_is_said_has_the_bytes_it_always_had() {
+        let mut golden = Golden::open(env!("CARGO_MANIFEST_DIR"), "processes");
+        let (id, of) = (0x0102_0304_0506_0708, (0x1112, 0x2122));
+        let bytes = Bytes::from_static;
+        for (name, ask) in [
+            ("alive", Ask::Alive),
+            ("give", Ask::Give(id, of, bytes(b"command"))),
+            ("give to all", Ask::GiveToAll(id, of, bytes(b"command"))),
+            ("await", Ask::Await(id, of)),
+            ("look", Ask::Look(id, bytes(b"pack"))),
+            ("map", Ask::Map(id)),
+            ("give up", Ask::GiveUp(id)),
+        ] {
+            let bytes = golden.compare(name, &ask.encode());
+            assert_eq!(Ask::decode(&bytes), Some(ask));
+        }
+        let place = Place {
+            round: 0x0a0b,
+            rank: Rank(0x0c0d),
+            instance: 0x1011,
+            index: 0x0e0f,
+        };
+        let signal = Signal {
+            delivered: Some(place),
+            stable: None,
+        };
+        let health = Health {
+            is_full: true,
+            is_open: false,
+            epoch: 0x3132,
+        };
+        for (name, tell) in [
+            ("signal", Tell::Signal(signal, health)),
+            ("part of an answer", Tell::Part(id, bytes(b"some"))),
+            ("answer", Tell::Answer(id, bytes(b"done"))),
+            ("failed: busy", Tell::Failed(id, Failed::Busy)),
+            ("failed: too large", Tell::Failed(id, Failed::TooLarge)),
+            ("failed: stopped", Tell::Failed(id, Failed::Stopped)),
+        ] {
+            let bytes = golden.compare(name, &tell.encode());
+            assert_eq!(Tell::decode(&bytes), Some(tell));
+        }
+        golden.finish();
     }
 }

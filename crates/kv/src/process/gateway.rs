@@ -4,25 +4,25 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use bytes::Bytes;
-use rota_core::contract::NodeId;
 use rota_multiring::Rank;
 use rota_replica::Orders;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::desk::Desk;
-use super::link::Link;
+use super::looks::marker;
 use super::maps::Maps;
+use super::moves::Carrier;
 use super::order::PAUSE;
+use super::peers::Peers;
 use super::{Item, Lane, Teller};
 use crate::map::{Map, Partition, Partitions};
 use crate::store::{Answer, Batch, MOST_BATCH_BYTES, MOST_OPERATIONS, Outcome, Pack, Store};
 use rota_front::Times;
-use rota_replica::Ready;
 
 /// The longest pause before a batch is given again that was refused since its slots move.
 const LONG_PAUSE: Duration = Duration::from_millis(8);
@@ -102,18 +102,13 @@ pub(super) struct Gateway {
     pub(super) global: Rank,
     pub(super) maps: Arc<Maps>,
     pub(super) orders: Orders<Store>,
-    pub(super) ready: Arc<Ready<Store>>,
     pub(super) giver: u64,
     pub(super) last: AtomicU64,
     pub(super) desk: Arc<Desk>,
-    pub(super) links: BTreeMap<NodeId, Link>,
-    /// The other processes of each partition, in the order in which they are asked.
-    pub(super) others: BTreeMap<Partition, Vec<NodeId>>,
+    pub(super) peers: Peers,
     pub(super) lanes: BTreeMap<Route, Arc<Lane>>,
     pub(super) patience: Duration,
-    pub(super) is_full: Arc<AtomicBool>,
-    /// The process moves slots.
-    pub(super) is_moving: AtomicBool,
+    pub(super) carrier: Carrier,
     /// The times of batches that only read, and of those that were ordered.
     pub(super) looked: Times,
     pub(super) ordered: Times,
@@ -133,8 +128,7 @@ impl Gateway {
             batch.epoch = map.epoch();
             let ordered = self.order_by(&map, batch, until).await;
             if ordered == Err(OrderError::Moving) {
-                let epochs = self.links.values().map(|link| link.health().epoch);
-                self.maps.newest(epochs.max().unwrap_or(0));
+                self.maps.newest(self.peers.newest_epoch());
             }
             match ordered {
                 // The new partition of the slots is soon known. A batch that waits long is given less often, as the
@@ -162,7 +156,7 @@ impl Gateway {
     ) -> Result<Option<Vec<Vec<Outcome>>>, OrderError> {
         let to = batch.to(map);
         let mut growing = batch.growing().map(|key| map.of_key(key));
-        if let Some(full) = growing.find(|partition| self.is_full(*partition)) {
+        if let Some(full) = growing.find(|partition| self.peers.is_full(*partition)) {
             return Err(OrderError::Full(full));
         }
         let bytes = Bytes::from(batch.encode());
@@ -187,7 +181,7 @@ impl Gateway {
     fn route(&self, batch: &Batch<'_>, to: &Partitions) -> Result<Option<Route>, OrderError> {
         Ok(Some(match (to.len(), to.first()) {
             (0, _) | (_, None) => return Ok(None),
-            (1, Some(only)) => match (!self.is_elsewhere(*only), batch.only_looks()) {
+            (1, Some(only)) => match (!self.peers.is_elsewhere(*only), batch.only_looks()) {
                 (true, true) => Route::Look,
                 (true, false) => Route::Own,
                 (false, true) => Route::LookAt(*only),
@@ -236,50 +230,23 @@ impl Gateway {
         self.orders.read(look).flatten()
     }
 
+    /// Waits until this replica has all that any client was answered before now, and all of it may be told.
+    pub(super) async fn catch_up(&self) -> Result<(), OrderError> {
+        let lane = self.lanes.get(&Route::Look);
+        let Some(lane) = lane.filter(|_| self.peers.is_ready()) else {
+            return Err(OrderError::Busy);
+        };
+        let bytes = Bytes::from(marker(0));
+        let to = Partitions::from([self.own]);
+        let until = Instant::now() + self.patience;
+        self.answered((lane, bytes), (&to, until), 0)
+            .await
+            .map(drop)
+    }
+
     /// A name for a message.
     pub(super) fn name(&self) -> (u64, u64) {
         (self.giver, self.last.fetch_add(1, SeqCst) + 1)
-    }
-
-    /// Whether a process is connected, and its replica takes commands.
-    pub(super) fn is_open(&self, node: NodeId) -> bool {
-        match self.links.get(&node) {
-            None => self.ready.is_open(),
-            Some(link) => link.is_up() && link.health().is_open,
-        }
-    }
-
-    /// Whether another process has to be asked for a partition: also for the own one, where the replica here has not
-    /// caught up.
-    pub(super) fn is_elsewhere(&self, partition: Partition) -> bool {
-        partition != self.own
-            || !self.ready.is_open()
-                && self
-                    .others
-                    .get(&partition)
-                    .is_some_and(|nodes| nodes.iter().any(|node| self.is_open(*node)))
-    }
-
-    /// The process that is asked for a partition: the first one from a place on that is connected and takes commands;
-    /// or else one that is connected.
-    pub(super) fn of(&self, partition: Partition, from: usize) -> Option<(&Link, usize)> {
-        let nodes = self.others.get(&partition)?;
-        let links = (0..nodes.len()).filter_map(|at| {
-            let at = (from + at) % nodes.len();
-            Some((self.links.get(&nodes[at])?, at))
-        });
-        let mut there = links.filter(|(link, _)| link.is_up());
-        let mut open = there.clone().filter(|(link, _)| link.health().is_open);
-        open.next().or_else(|| there.next())
-    }
-
-    pub(super) fn is_full(&self, partition: Partition) -> bool {
-        if partition == self.own {
-            return self.is_full.load(SeqCst);
-        }
-        let nodes = self.others.get(&partition).into_iter().flatten();
-        let mut links = nodes.filter_map(|node| self.links.get(node));
-        links.any(|link| link.health().is_full)
     }
 }
 

@@ -76,6 +76,7 @@ fn lines(
         "clients" => vec![
             ("connected_clients", count(&counted.clients)),
             ("maxclients", guests.most_clients.to_string()),
+            ("blocked_clients", waiting_clients(server)),
         ],
         "memory" => vec![
             ("used_memory", facts.bytes.to_string()),
@@ -106,6 +107,11 @@ fn lines(
     }
 }
 
+/// The number of clients that wait for changes.
+fn waiting_clients(server: &Server) -> String {
+    server.recent.lock().figures().waiting.to_string()
+}
+
 /// The section that Redis does not have.
 fn own(server: &Server, facts: &Facts) -> Vec<(&'static str, String)> {
     let flag = |flag: bool| u8::from(flag).to_string();
@@ -118,6 +124,8 @@ fn own(server: &Server, facts: &Facts) -> Vec<(&'static str, String)> {
         ("full", flag(facts.is_full)),
         ("processes_connected", facts.connected.to_string()),
         ("processes_configured", facts.configured.to_string()),
+        ("settled", flag(facts.is_settled)),
+        ("unreadable", server.unreadable.load(SeqCst).to_string()),
         ("answers_waiting", facts.waiting.to_string()),
         ("answers_waiting_for_partitions", of.join(",")),
     ];

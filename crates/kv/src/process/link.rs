@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -17,6 +16,7 @@ use super::desk::Desk;
 use super::frame::{Ask, Failed, Health, Tell};
 use super::lock;
 use super::maps::Maps;
+use super::outbox::{Counts, Next, Outbox};
 use crate::map::{Map, Partition};
 
 /// The time without a message after which a process counts as gone.
@@ -25,8 +25,6 @@ pub(super) const SILENCE: Duration = Duration::from_secs(2);
 pub(super) const ALIVE: Duration = Duration::from_millis(400);
 /// The pause between two tries to connect.
 const AGAIN: Duration = Duration::from_millis(200);
-/// The number of questions that may wait to be sent; more are refused.
-const MOST_QUEUED: usize = 4_096;
 
 /// The answer to a question.
 pub(super) type Told = Result<Bytes, Lost>;
@@ -58,8 +56,9 @@ struct Inner {
     keys: Option<KeyRing>,
     desk: Arc<Desk>,
     maps: Arc<Maps>,
+    counts: Arc<Counts>,
     /// The queue of questions, while there is a connection.
-    queue: Mutex<Option<SyncSender<Ask>>>,
+    queue: Mutex<Option<Arc<Outbox<Ask>>>>,
     pending: Mutex<HashMap<u64, Then>>,
     last: AtomicU64,
     /// The health of the other process, as it has told last on this connection.
@@ -78,7 +77,7 @@ impl Link {
         other: Other,
         own: (Process, u32),
         keys: Option<KeyRing>,
-        (desk, maps): (Arc<Desk>, Arc<Maps>),
+        (desk, maps, counts): (Arc<Desk>, Arc<Maps>, Arc<Counts>),
     ) -> std::io::Result<Self> {
         let inner = Arc::new(Inner {
             other,
@@ -86,6 +85,7 @@ impl Link {
             keys,
             desk,
             maps,
+            counts,
             queue: Mutex::new(None),
             pending: Mutex::new(HashMap::new()),
             last: AtomicU64::new(0),
@@ -125,8 +125,7 @@ impl Link {
         let queue = lock(&self.inner.queue);
         let was_asked = lock(&self.inner.pending).remove(&id).is_some();
         if let (true, Some(way)) = (was_asked, &*queue) {
-            // If this message is lost, the other process keeps the question until the connection ends.
-            let _ = way.try_send(Ask::GiveUp(id));
+            way.put(Ask::GiveUp(id), 0);
         }
     }
 }
@@ -134,7 +133,7 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         self.inner.stop.store(true, SeqCst);
-        *lock(&self.inner.queue) = None;
+        self.inner.close();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -151,7 +150,9 @@ impl Inner {
             return id;
         };
         lock(&self.pending).insert(id, Box::new(then));
-        let is_said = way.try_send(ask(id)).is_ok();
+        let ask = ask(id);
+        let bytes = ask.bytes();
+        let is_said = way.ask(ask, bytes);
         drop(queue);
         if !is_said {
             self.answer(id, Err(Lost::Failed(Failed::Busy)));
@@ -168,6 +169,13 @@ impl Inner {
                 tracing::error!(%node, "another process began with other slots of partitions");
             }
         });
+    }
+
+    /// Ends the connection, if there is one.
+    fn close(&self) {
+        if let Some(way) = lock(&self.queue).take() {
+            way.close();
+        }
     }
 
     fn answer(&self, id: u64, told: Told) {
@@ -197,14 +205,14 @@ impl Inner {
 
     fn talk(self: &Arc<Self>, talk: RpcConnection) {
         let (saying, hearing) = talk.split();
-        let (way, queue) = mpsc::sync_channel(MOST_QUEUED);
+        let queue = Arc::new(Outbox::new(self.other.node, Arc::clone(&self.counts)));
         {
             // A drop of the link takes the queue away after it has set `stop`: the queue must not come after that.
             let mut asks = lock(&self.queue);
             if self.stop.load(SeqCst) {
                 return;
             }
-            *asks = Some(way);
+            *asks = Some(Arc::clone(&queue));
         }
         let of = Arc::clone(self);
         let hears = thread::Builder::new().name("rota-kv-hear".to_owned());
@@ -213,9 +221,8 @@ impl Inner {
             say(saying, &queue, || Ask::Alive, |ask| vec![ask.encode()]);
             let _ = hears.join();
         }
-        *lock(&self.queue) = None;
+        self.close();
         *lock(&self.health) = Health::default();
-        drop(queue);
         let pending = std::mem::take(&mut *lock(&self.pending));
         for (_, then) in pending {
             then(Err(Lost::Gone));
@@ -253,35 +260,33 @@ impl Inner {
             }
         }
         // The thread that sends has to end, too.
-        *lock(&self.queue) = None;
+        self.close();
     }
 }
 
-/// Sends messages, and one every [`ALIVE`] that this process is there, until the queue has no sender any more or the
-/// connection breaks.
+/// Sends messages, and one every [`ALIVE`] that this process is there, until the connection is to end or breaks.
 pub(super) fn say<T>(
     mut saying: Saying,
-    queue: &Receiver<T>,
+    queue: &Outbox<T>,
     alive: impl Fn() -> T,
     encode: impl Fn(&T) -> Vec<Vec<u8>>,
 ) {
     let mut due = Instant::now() + ALIVE;
     loop {
-        let left = due.saturating_duration_since(Instant::now());
-        let next = match left.is_zero() {
-            true => Err(RecvTimeoutError::Timeout),
-            false => queue.recv_timeout(left),
+        let next = match Instant::now() < due {
+            true => queue.next(due),
+            false => Next::Nothing,
         };
         let what = match next {
-            Ok(what) => what,
-            Err(RecvTimeoutError::Timeout) => {
+            Next::Message(what) => what,
+            Next::Nothing => {
                 due = Instant::now() + ALIVE;
                 alive()
             }
-            Err(RecvTimeoutError::Disconnected) => return,
+            Next::Closed => return,
         };
         if !encode(&what).iter().all(|part| saying.say(part).is_ok()) {
-            return;
+            return queue.close();
         }
     }
 }
@@ -308,12 +313,13 @@ mod tests {
                 if let Ok(talk) = talk {
                     // The other end is alive, and says so for as long as the link does.
                     let (saying, mut hearing) = talk.split();
-                    let (way, queue) = mpsc::sync_channel::<Tell>(1);
+                    let queue = Arc::new(Outbox::new(process(1).node, Arc::default()));
+                    let ends = Arc::clone(&queue);
                     let idle = || Tell::Failed(0, Failed::Busy);
                     thread::spawn(move || say(saying, &queue, idle, |tell| vec![tell.encode()]));
                     thread::spawn(move || {
                         while hearing.hear().is_ok() {}
-                        drop(way);
+                        ends.close();
                     });
                 }
             }
@@ -332,11 +338,11 @@ mod tests {
                 other,
                 (process(1), 7),
                 None,
-                (Arc::clone(&desk), Arc::clone(&maps)),
+                (Arc::clone(&desk), Arc::clone(&maps), Arc::default()),
             );
             let link = link.expect("a thread");
             thread::sleep(Duration::from_micros(round % 20 * 50));
-            let (ended, ends) = mpsc::channel();
+            let (ended, ends) = std::sync::mpsc::channel();
             thread::spawn(move || {
                 drop(link);
                 let _ = ended.send(());

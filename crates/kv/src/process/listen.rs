@@ -8,13 +8,17 @@ use std::time::{Duration, Instant};
 
 use rota_core::contract::NodeId;
 use rota_front::local::{bind, listen};
+use rota_front::rings::Presence;
 use rota_front::{Guests, Local};
 
 use super::client::serve;
 use super::gateway::Gateway;
 use super::lock;
 use super::order::run;
+use super::outbox::Counts;
+use super::recent::Recent;
 use super::walks::Walks;
+use crate::map::Partition;
 use crate::redis::{NodeView, View};
 
 /// The time for which a view of the cluster is used.
@@ -31,11 +35,16 @@ pub(super) struct Server {
     pub(super) me: u16,
     pub(super) guests: Arc<Guests>,
     pub(super) walks: Walks,
+    pub(super) recent: Arc<Recent>,
     /// The last view of the cluster.
     pub(super) seen: Mutex<Option<(Instant, Arc<View>)>>,
     pub(super) most_bytes: u64,
     pub(super) batches: AtomicU64,
     pub(super) unknown: AtomicU64,
+    /// The number of messages and batches that were ordered and could not be read.
+    pub(super) unreadable: Arc<AtomicU64>,
+    /// The counters of messages that wait for other processes.
+    pub(super) counts: Arc<Counts>,
 }
 
 impl Server {
@@ -52,9 +61,10 @@ impl Server {
         }
     }
 
-    fn look(&self) -> View {
+    /// The view of the cluster as it is now.
+    pub(super) fn look(&self) -> View {
         let node = |node: &NodeView| NodeView {
-            is_up: NodeId::new(node.node).is_some_and(|node| self.gateway.is_open(node)),
+            is_up: NodeId::new(node.node).is_some_and(|node| self.gateway.peers.is_open(node)),
             ..node.clone()
         };
         View {
@@ -64,6 +74,17 @@ impl Server {
             young: self.gateway.maps.young(YOUNG),
             nodes: self.nodes.iter().map(node).collect(),
         }
+    }
+
+    /// The replicas of a partition: this process is there, and others that are connected are.
+    pub(super) fn presence(&self, of: u32) -> Presence {
+        let Ok(partition) = u16::try_from(of).map(Partition) else {
+            return Presence::new();
+        };
+        let me = NodeId::new(self.me).filter(|_| partition == self.gateway.own);
+        let me = me.map(|node| (node, true));
+        let others = self.gateway.peers.presence(partition);
+        others.chain(me).collect()
     }
 }
 

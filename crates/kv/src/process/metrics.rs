@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use rota_front::metrics::Text;
-use rota_replica::Replica;
+use rota_front::rings;
+use rota_replica::{Replica, ReplicaStatus};
 
 use super::facts::Facts;
 use super::listen::Server;
@@ -22,6 +23,7 @@ impl Of {
         self.store(text);
         self.clients(text);
         self.answers(text);
+        self.changes(text);
         self.replica(text);
     }
 
@@ -95,6 +97,11 @@ impl Of {
                 "Slots, of any partition, that nobody writes to, since they move.",
             ),
             (
+                "settled",
+                u64::from(facts.is_settled),
+                "The keys of slots that have come or gone are where they belong: 0 for a while after a move.",
+            ),
+            (
                 "map_epoch",
                 facts.epoch,
                 "Grows with each move of slots; one that stays behind is of a process that catches up.",
@@ -104,6 +111,11 @@ impl Of {
     }
 
     fn waits(&self, facts: &Facts, text: &mut Text) {
+        text.one(
+            ("unreadable", "counter"),
+            "Messages and batches that were ordered and that this version cannot read: other processes have another one.",
+            self.server.unreadable.load(SeqCst),
+        );
         text.head(
             ("answers_wait_for", "gauge"),
             "The partitions that they wait for.",
@@ -120,6 +132,7 @@ impl Of {
 
     fn clients(&self, text: &mut Text) {
         let (server, guests) = (&self.server, &self.server.guests.counted);
+        let links = &server.counts;
         let counted = [
             (
                 "connections",
@@ -152,6 +165,16 @@ impl Of {
                 &guests.not_let_in,
                 "Wrong passwords and handshakes, and clients that said nothing of themselves.",
             ),
+            (
+                "questions_refused",
+                &links.refused,
+                "What was not asked of another process, as that takes too little of what waits for it.",
+            ),
+            (
+                "links_ended",
+                &links.ended,
+                "Connections of other processes that ended, as those took too little of what they had asked for.",
+            ),
         ];
         for (name, count, help) in counted {
             text.one((name, "counter"), help, count.load(SeqCst));
@@ -165,6 +188,64 @@ impl Of {
         for (kind, times) in [("look", &gateway.looked), ("order", &gateway.ordered)] {
             text.histogram("answer_seconds", &format!("kind=\"{kind}\""), times);
         }
+    }
+
+    fn changes(&self, text: &mut Text) {
+        let recent = &self.server.recent;
+        let kept = recent.lock().figures();
+        let gauges = [
+            (
+                "changes_bytes",
+                kept.bytes as u64,
+                "Recent changes of keys that are kept for watchers, in bytes.",
+            ),
+            (
+                "changes_bytes_limit",
+                recent.most_bytes,
+                "So many are kept at most.",
+            ),
+            (
+                "changes_places",
+                kept.places as u64,
+                "The places of the order that these changes are of.",
+            ),
+            (
+                "watchers_waiting",
+                kept.waiting as u64,
+                "Clients that wait for changes.",
+            ),
+        ];
+        text.gauges(&gauges);
+        let counted = [
+            (
+                "changes_told",
+                &recent.told,
+                "Changes that watchers were told.",
+            ),
+            (
+                "changes_trimmed",
+                &recent.trimmed,
+                "How often a watcher asked for changes that are not kept any more.",
+            ),
+        ];
+        for (name, count, help) in counted {
+            text.one((name, "counter"), help, count.load(SeqCst));
+        }
+    }
+
+    fn kept(status: &ReplicaStatus, text: &mut Text) {
+        text.gauges(&[
+            (
+                "answers_kept",
+                status.answers_kept as u64,
+                "Answers to messages of other processes that are kept, as those may come for them.",
+            ),
+            (
+                "answers_kept_bytes",
+                status.answers_kept_bytes as u64,
+                "Their bytes.",
+            ),
+        ]);
     }
 
     fn replica(&self, text: &mut Text) {
@@ -204,6 +285,10 @@ impl Of {
         ];
         for (name, count, help) in counted {
             text.one((name, "counter"), help, count);
+        }
+        Self::kept(&status, text);
+        if let Some(rings) = &status.rings {
+            rings::tell(text, rings);
         }
         let stopped = u8::from(status.ended.is_some());
         text.one(("stopped", "gauge"), "The replica has stopped.", stopped);

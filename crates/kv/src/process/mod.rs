@@ -14,10 +14,14 @@ mod maps;
 mod metrics;
 mod moves;
 mod order;
+mod outbox;
+mod peers;
 mod pulse;
 mod question;
+mod recent;
 mod start;
 mod walks;
+mod watching;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -106,40 +106,63 @@ impl Drop for Turn<'_> {
     }
 }
 
-impl Gateway {
+/// The moves of slots that this process carries out: one at a time.
+#[derive(Debug, Default)]
+pub(super) struct Carrier {
+    is_moving: AtomicBool,
+}
+
+impl Carrier {
     /// Gives slots of the own partition to another one, a group at a time.
     pub(super) async fn move_slots(
         &self,
+        gateway: &Gateway,
         slots: &Slots,
         to: Partition,
     ) -> Result<Report, MoveError> {
         let _turn = Turn::take(&self.is_moving).ok_or(MoveError::Busy)?;
-        let map = self.maps.own();
-        if !map.partitions().contains(&to) {
+        Move { gateway, to }.carry_out(slots).await
+    }
+}
+
+/// A move of slots to a partition.
+struct Move<'a> {
+    gateway: &'a Gateway,
+    to: Partition,
+}
+
+impl Move<'_> {
+    async fn carry_out(&self, slots: &Slots) -> Result<Report, MoveError> {
+        let (own, to, maps) = (self.gateway.own, self.to, &self.gateway.maps);
+        if !maps.own().partitions().contains(&to) {
             return Err(MoveError::Partition(to));
         }
-        let is_other = |slot: &u16| ![self.own, to].contains(&map.of_slot(*slot));
+        // The map here may lack a move whose end another process has told its client. Where there is no answer, the
+        // first step of the move says why.
+        self.answers(own).await;
+        let map = maps.own();
+        let is_other = |slot: &u16| ![own, to].contains(&map.of_slot(*slot));
         let others: Slots = slots.iter().filter(is_other).collect();
         if !others.is_empty() {
             return Err(MoveError::Elsewhere(others));
         }
-        if !self.ready.is_open() {
+        if !self.gateway.peers.is_ready() {
             return Err(MoveError::Behind);
         }
         let (began, mut report) = (Instant::now(), Report::default());
         let mut last = began;
         loop {
-            let map = self.maps.own();
-            let is_left = |slot: &u16| map.of_slot(*slot) == self.own && to != self.own;
+            let map = maps.own();
+            let is_left = |slot: &u16| map.of_slot(*slot) == own && to != own;
             let left: Slots = slots.iter().filter(is_left).collect();
             if left.is_empty() {
                 report.took = began.elapsed();
                 return Ok(report);
             }
-            if self.is_full(to) {
+            if self.gateway.peers.is_full(to) {
                 return Err(MoveError::Full(to));
             }
-            match self.move_group(left, to).await {
+            match self.move_group(left).await {
                 (Ok(moved), frozen) => {
                     last = Instant::now();
                     report.add(&moved, frozen);
@@ -157,8 +180,8 @@ impl Gateway {
     }
 
     /// Moves the first of these slots; and the time for which they were frozen.
-    async fn move_group(&self, slots: Slots, to: Partition) -> (Result<Moved, Failure>, Duration) {
-        let mut mover = Mover::new(self.name(), (self.own, to), slots);
+    async fn move_group(&self, slots: Slots) -> (Result<Moved, Failure>, Duration) {
+        let mut mover = Mover::new(self.gateway.name(), (self.gateway.own, self.to), slots);
         let (began, mut frozen) = (Instant::now(), None);
         loop {
             match mover.go_on() {
@@ -169,7 +192,7 @@ impl Gateway {
                 },
                 Next::Ask => {
                     let all_answer = self.all_answer().await;
-                    mover.answered(all_answer && self.ready.is_open());
+                    mover.answered(all_answer && self.gateway.peers.is_ready());
                 }
                 Next::Order(step) => {
                     let asked = Instant::now();
@@ -193,31 +216,41 @@ impl Gateway {
 
     /// The state of the replica here, if it has caught up; from a time on in any case.
     fn snapshot(&self, until: Instant) -> Option<Snapshot> {
-        let may = self.ready.is_open() || Instant::now() > until;
-        may.then(|| self.orders.read(Store::snapshot)).flatten()
+        let may = self.gateway.peers.is_ready() || Instant::now() > until;
+        may.then(|| self.gateway.orders.read(Store::snapshot))
+            .flatten()
     }
 
     /// Whether each partition answers a question that is for it alone.
     async fn all_answer(&self) -> bool {
-        let map = self.maps.now();
+        let map = self.gateway.maps.now();
         for partition in map.partitions() {
-            let mut look = Batch {
-                stamp: now(),
-                operations: vec![Operation::Size(Some(partition))],
-                ..Batch::default()
-            };
-            if let Err(error) = self.order(&mut look).await {
-                tracing::warn!(%error, "slots do not move while a partition does not answer");
+            if !self.answers(partition).await {
                 return false;
             }
         }
         true
     }
 
+    /// Whether a partition answers a question that is for it alone. Then, if it is the own one, the replica has all
+    /// that anybody was told before.
+    async fn answers(&self, partition: Partition) -> bool {
+        let mut look = Batch {
+            stamp: now(),
+            operations: vec![Operation::Size(Some(partition))],
+            ..Batch::default()
+        };
+        let answer = self.gateway.order(&mut look).await;
+        if let Err(error) = &answer {
+            tracing::warn!(%error, "slots do not move while a partition does not answer");
+        }
+        answer.is_ok()
+    }
+
     /// Orders a step. Its outcome is the same in all of its partitions; `None`: it is not known.
     async fn step(&self, step: Step, stamp: u64) -> Option<Outcome> {
         let mut batch = step_batch(step, stamp);
-        let outcomes = self.order(&mut batch).await;
+        let outcomes = self.gateway.order(&mut batch).await;
         if let Err(error) = &outcomes
             && !matches!(error, OrderError::Unknown(_))
         {

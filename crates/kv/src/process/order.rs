@@ -78,15 +78,13 @@ impl Gateway {
             }
             Route::Other(partition) => {
                 let bytes = pack(&items);
-                let ask = |id| Ask::Give(id, of, bytes.clone());
-                let said = self.there(ask, partition, until).await;
+                let said = self.give_there(of, &bytes, partition, until).await;
                 drop(permit);
                 (partition, said)
             }
             Route::LookAt(partition) => {
                 let bytes = pack(&items);
-                let ask = |id| Ask::Look(id, bytes.clone());
-                let said = self.there(ask, partition, until).await;
+                let said = self.look_there(&bytes, partition, until).await;
                 drop(permit);
                 (partition, said)
             }
@@ -155,37 +153,61 @@ impl Gateway {
         }
     }
 
-    /// Has a message ordered by another process, which answers for its partition.
-    async fn there(&self, ask: impl Fn(u64) -> Ask, partition: Partition, until: Instant) -> Said {
-        let is_look = matches!(ask(0), Ask::Look(..));
+    /// Has a message ordered by a process of another partition. Each replica of that partition has the answer: if the
+    /// process that was asked goes, or says nothing for long, others are asked for it.
+    async fn give_there(
+        &self,
+        of: (u64, u64),
+        bytes: &Bytes,
+        partition: Partition,
+        until: Instant,
+    ) -> Said {
         let unknown = || OrderError::Unknown(Partitions::from([partition]));
-        let mut question = Question::new(self, partition);
+        let mut question = Question::new(&self.peers, partition);
         loop {
-            if !question.put(&ask) {
+            if !question.put(|id| Ask::Give(id, of, bytes.clone())) {
                 if Instant::now() >= until {
                     return Err(OrderError::NoReplica(partition));
                 }
                 sleep(10 * PAUSE).await;
                 continue;
             }
-            // A message that only reads may go to another process as well.
-            let some = if is_look {
-                self.some_time(until)
-            } else {
-                until
-            };
-            match question.hears(some).await {
+            match question.hears(self.some_time(until)).await {
                 Some(Ok(answer)) => return answers_of(&answer).ok_or_else(unknown),
                 Some(Err(Lost::Failed(Failed::TooLarge))) => return Err(OrderError::TooLarge),
-                // Nothing was ordered, or the message only reads: it may be asked again.
-                Some(Err(lost)) if is_look || was_not_asked(lost) => {
+                // Nothing was ordered: it may be given again.
+                Some(Err(lost)) if was_not_asked(lost) => {
                     if Instant::now() >= until {
                         return Err(OrderError::Busy);
                     }
                     sleep(PAUSE).await;
                 }
-                None if is_look && Instant::now() < until => {}
-                _ => return Err(unknown()),
+                // The message may be ordered.
+                Some(Err(_)) | None => return self.awaited(of, question, until).await,
+            }
+        }
+    }
+
+    /// Has batches that only read answered by a process of another partition.
+    async fn look_there(&self, pack: &Bytes, partition: Partition, until: Instant) -> Said {
+        let unknown = || OrderError::Unknown(Partitions::from([partition]));
+        let mut question = Question::new(&self.peers, partition);
+        loop {
+            if !question.put(|id| Ask::Look(id, pack.clone())) {
+                if Instant::now() >= until {
+                    return Err(OrderError::NoReplica(partition));
+                }
+                sleep(10 * PAUSE).await;
+                continue;
+            }
+            // Another process may be asked as well.
+            match question.hears(self.some_time(until)).await {
+                Some(Ok(answer)) => return answers_of(&answer).ok_or_else(unknown),
+                Some(Err(Lost::Failed(Failed::TooLarge))) => return Err(OrderError::TooLarge),
+                Some(Err(_)) if Instant::now() >= until => return Err(OrderError::Busy),
+                None if Instant::now() >= until => return Err(unknown()),
+                Some(Err(_)) => sleep(PAUSE).await,
+                None => {}
             }
         }
     }
@@ -207,8 +229,9 @@ impl Gateway {
             .first()
             .map(|item| item.to.clone())
             .unwrap_or_default();
-        let is_away =
-            |partition: &&Partition| **partition != self.own && self.of(**partition, 0).is_none();
+        let is_away = |partition: &&Partition| {
+            **partition != self.own && self.peers.of(**partition, 0).is_none()
+        };
         if let Some(away) = to.iter().find(is_away) {
             return fail(items, &OrderError::NoReplica(*away));
         }
@@ -218,7 +241,7 @@ impl Gateway {
             Err(error) => return fail(items, &error),
         };
         // All partitions are asked at once.
-        let is_here = to.contains(&self.own) && !self.is_elsewhere(self.own);
+        let is_here = to.contains(&self.own) && !self.peers.is_elsewhere(self.own);
         let is_asked = |partition: &&Partition| {
             let waits_here = is_here && **partition == self.own;
             !waits_here && !said.contains_key(*partition)
@@ -226,7 +249,7 @@ impl Gateway {
         let others = to.iter().filter(is_asked);
         let questions: Vec<Question<'_>> = others
             .map(|partition| {
-                let mut question = Question::new(self, *partition);
+                let mut question = Question::new(&self.peers, *partition);
                 question.put(|id| Ask::Await(id, of));
                 question
             })
@@ -251,16 +274,18 @@ impl Gateway {
         (to, bytes): (&Partitions, &Bytes),
         until: Instant,
     ) -> Result<BTreeMap<Partition, Said>, OrderError> {
-        let mut others = to.iter().filter(|partition| self.is_elsewhere(**partition));
+        let mut others = to
+            .iter()
+            .filter(|partition| self.peers.is_elsewhere(**partition));
         let is_open = |of: &&Partition| {
-            let process = self.of(**of, 0);
+            let process = self.peers.of(**of, 0);
             process.is_some_and(|(link, _)| link.health().is_open)
         };
-        let Some(first) = others.find(is_open).filter(|_| !self.ready.is_open()) else {
+        let Some(first) = others.find(is_open).filter(|_| !self.peers.is_ready()) else {
             self.give(self.global, of, bytes, until).await?;
             return Ok(BTreeMap::new());
         };
-        let mut question = Question::new(self, *first);
+        let mut question = Question::new(&self.peers, *first);
         while Instant::now() < until {
             if question.put(|id| Ask::GiveToAll(id, of, bytes.clone())) {
                 match question.hears(self.some_time(until)).await {
@@ -280,7 +305,7 @@ impl Gateway {
         Err(OrderError::Busy)
     }
 
-    /// The answer of a partition to a message that was ordered for several. If one process does not answer for long
+    /// The answer of a partition to a message that was, or may be, ordered by another process. If one process does not answer for long
     /// another one is asked, too: each replica of the partition has the answer, unless it has begun anew meanwhile with
     /// a state behind the message.
     async fn awaited(&self, of: (u64, u64), mut question: Question<'_>, until: Instant) -> Said {

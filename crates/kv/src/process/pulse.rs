@@ -1,5 +1,6 @@
 //! The regular checks of a process: whether its replica has caught up, whether its partition has room, whether keys
-//! have come to their ends that no client asks for, and whether a move of slots goes on.
+//! have come to their ends that no client asks for, whether keys of slots that have moved are settled, and whether a
+//! move of slots goes on.
 
 use std::io;
 use std::sync::Arc;
@@ -91,12 +92,13 @@ impl Looked {
         self.ready.look((self.ring, &marker(0)), of, given);
         let look = |store: &Store| {
             let ended = watch.ended(store, self.waits);
-            (store.bytes() as u64, store.has_ended(now()), ended)
+            let has_more = store.has_ended(now()) || !store.is_settled();
+            (store.bytes() as u64, has_more, ended)
         };
-        let (bytes, has_ended, ended) = self.orders.read(look).unwrap_or_default();
+        let (bytes, has_more, ended) = self.orders.read(look).unwrap_or_default();
         self.is_full.store(bytes >= self.most_bytes, SeqCst);
-        if has_ended {
-            // Time passes for all replicas at one place. If this message is lost there will be another one.
+        if has_more {
+            // Time passes, and keys are settled, for all replicas at one place. If this message is lost there will be another one.
             let _ = self
                 .orders
                 .give(self.ring, (self.giver, number), &marker(0));

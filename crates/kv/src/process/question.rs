@@ -6,8 +6,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use super::frame::Ask;
-use super::gateway::Gateway;
 use super::link::{Link, Told};
+use super::peers::Peers;
 use crate::map::Partition;
 use crate::store::{Answer, Answered};
 
@@ -27,7 +27,7 @@ impl Drop for Asked<'_> {
 
 /// A question to a partition.
 pub(super) struct Question<'a> {
-    gateway: &'a Gateway,
+    peers: &'a Peers,
     pub(super) partition: Partition,
     asked: Vec<Asked<'a>>,
     /// The place to look from for the process to ask next.
@@ -39,10 +39,10 @@ pub(super) struct Question<'a> {
 }
 
 impl<'a> Question<'a> {
-    pub(super) fn new(gateway: &'a Gateway, partition: Partition) -> Self {
+    pub(super) fn new(peers: &'a Peers, partition: Partition) -> Self {
         let (tell, told) = mpsc::unbounded_channel();
         Self {
-            gateway,
+            peers,
             partition,
             asked: Vec::new(),
             from: 0,
@@ -54,7 +54,7 @@ impl<'a> Question<'a> {
 
     /// Asks the next process. `false`: no process is connected.
     pub(super) fn put(&mut self, ask: impl FnOnce(u64) -> Ask) -> bool {
-        let Some((link, at)) = self.gateway.of(self.partition, self.from) else {
+        let Some((link, at)) = self.peers.of(self.partition, self.from) else {
             return false;
         };
         self.count += 1;

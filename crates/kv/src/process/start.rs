@@ -11,7 +11,7 @@ use std::time::Duration;
 use rota_core::contract::{Incarnation, NodeId, Process};
 use rota_front::access::Users;
 use rota_front::metrics::{self, Text};
-use rota_front::{Guests, Local, SealError, Sealer, Times};
+use rota_front::{Guests, Local, ReloadError, SealError, Sealer, Times};
 use rota_multiring::Rank;
 use rota_net::Landing;
 use rota_replica::{Replica, ReplicaStatus};
@@ -23,7 +23,11 @@ use super::link::{Link, Other};
 use super::listen::{self, Server};
 use super::maps::Maps;
 use super::metrics::Of;
+use super::moves::Carrier;
+use super::outbox::Counts;
+use super::peers::Peers;
 use super::pulse::{Looked, Pulse};
+use super::recent::Recent;
 use super::walks::Walks;
 use super::{Lane, lane};
 use crate::config::{ConfigError, KvConfig, ProcessSection};
@@ -34,6 +38,7 @@ use rota_replica::Ready;
 
 const USUAL_PATIENCE: u64 = 5_000;
 const USUAL_MIB: u64 = 4_096;
+const USUAL_CHANGES_BYTES: u64 = 16 << 20;
 
 /// The reason why a process does not start.
 #[derive(Debug)]
@@ -76,6 +81,7 @@ pub struct Kv {
     pulse: Option<Pulse>,
     metrics: Option<Local>,
     replica: Arc<Replica<Store>>,
+    guests: Arc<Guests>,
 }
 
 impl fmt::Debug for Kv {
@@ -90,14 +96,17 @@ impl Kv {
     /// # Errors
     /// [`StartError`].
     pub fn start(config: &KvConfig, node: NodeId) -> Result<Self, StartError> {
+        let config = &config.resolved(node);
         let process = config.process(node).ok_or(StartError::NoProcess(node))?;
         let partition = Partition(process.partition);
         let map = config.map().map_err(StartError::Config)?;
         let desk = Arc::new(Desk::new(partition, map.partitions(), patience(config)));
         let maps = Arc::new(Maps::new(map.clone()));
-        let witness = AtDesk(Arc::clone(&desk), Arc::clone(&maps));
+        let most = config.kv.changes_bytes.unwrap_or(USUAL_CHANGES_BYTES);
+        let recent = Arc::new(Recent::new(most));
+        let witness = AtDesk(Arc::clone(&desk), Arc::clone(&maps), Arc::clone(&recent));
         let store = Store::new(partition, map.clone()).with_witness(Box::new(witness));
-        let of = config.replica(process, node);
+        let (unreadable, of) = (store.unreadable(), config.replica(process, node));
         std::fs::create_dir_all(&of.checkpoints)
             .map_err(|error| StartError::System("its directory for states", error))?;
         let replica = Replica::start(&of, store).map_err(StartError::Replica)?;
@@ -111,10 +120,13 @@ impl Kv {
             node,
             desk,
             maps,
+            recent,
             ready: Arc::new(Ready::new(replica.orders())),
             replica: Arc::clone(&replica),
             is_full: Arc::clone(&is_full),
             looks: lane(),
+            counts: Arc::default(),
+            unreadable,
         };
         let door = begins.door()?;
         let server = begins.server()?;
@@ -132,14 +144,30 @@ impl Kv {
         let pulse = Pulse::start(looked);
         let pulse = pulse.map_err(|error| StartError::System("a thread", error))?;
         let metrics = begins.metrics(&server)?;
+        let guests = Arc::clone(&server.guests);
         let listeners = begins.listeners(server)?;
         Ok(Self {
+            guests,
             listeners: Some(listeners),
             door: Some(door),
             pulse: Some(pulse),
             metrics,
             replica,
         })
+    }
+
+    /// Puts the users of a configuration into force, also for clients that are connected. `false`: they are the same.
+    /// Nothing else of the configuration counts before the next start.
+    ///
+    /// # Errors
+    /// [`ReloadError`]: then the users are those of before.
+    pub fn reload(&self, config: &KvConfig) -> Result<bool, ReloadError> {
+        self.guests.users.reload(&config.kv.user)
+    }
+
+    /// The reason why its replica has stopped, if it has.
+    pub fn ended(&self) -> Option<String> {
+        self.replica.ended()
     }
 
     /// The state of its replica.
@@ -170,10 +198,13 @@ struct Begins<'a> {
     node: NodeId,
     desk: Arc<Desk>,
     maps: Arc<Maps>,
+    recent: Arc<Recent>,
     replica: Arc<Replica<Store>>,
     ready: Arc<Ready<Store>>,
     is_full: Arc<AtomicBool>,
     looks: Arc<Lane>,
+    counts: Arc<Counts>,
+    unreadable: Arc<AtomicU64>,
 }
 
 fn patience(config: &KvConfig) -> Duration {
@@ -230,6 +261,7 @@ impl Begins<'_> {
             looks: Arc::clone(&self.looks),
             partition: Partition(self.process.partition),
             patience: patience(self.config),
+            counts: Arc::clone(&self.counts),
         };
         let address = self.at(self.process, self.process.link_port)?;
         door::open(address, room)
@@ -244,7 +276,8 @@ impl Begins<'_> {
                 partition: Partition(process.partition),
                 address: self.at(process, process.link_port)?,
             };
-            let knows = (Arc::clone(&self.desk), Arc::clone(&self.maps));
+            let (desk, maps) = (Arc::clone(&self.desk), Arc::clone(&self.maps));
+            let knows = (desk, maps, Arc::clone(&self.counts));
             let link = Link::open(other, self.own(), self.keys()?, knows);
             links.insert(
                 node,
@@ -271,22 +304,20 @@ impl Begins<'_> {
         let routes = routes.chain([Route::Own, Route::All]);
         let lanes = routes.map(|route| (route, lane()));
         let looks = (Route::Look, Arc::clone(&self.looks));
+        let here = (Arc::clone(&self.ready), Arc::clone(&self.is_full));
         Ok(Gateway {
             lanes: lanes.chain([looks]).collect(),
             own,
             ring: self.ring(),
             global: Rank(self.config.kv.global_ring),
             maps: Arc::clone(&self.maps),
-            ready: Arc::clone(&self.ready),
             orders: self.replica.orders(),
             giver: drawn()?,
             last: AtomicU64::new(0),
             desk: Arc::clone(&self.desk),
-            links: self.links()?,
-            others,
+            peers: Peers::new(own, here, self.links()?, others),
             patience: patience(self.config),
-            is_full: Arc::clone(&self.is_full),
-            is_moving: AtomicBool::new(false),
+            carrier: Carrier::default(),
             looked: Times::default(),
             ordered: Times::default(),
         })
@@ -314,10 +345,13 @@ impl Begins<'_> {
             me: self.node.get(),
             guests: Arc::new(Guests::new(users, self.sealer()?, kv.clients())),
             walks: Walks::default(),
+            recent: Arc::clone(&self.recent),
             seen: Mutex::default(),
             most_bytes: most_mib << 20,
             batches: AtomicU64::new(0),
             unknown: AtomicU64::new(0),
+            unreadable: Arc::clone(&self.unreadable),
+            counts: Arc::clone(&self.counts),
         }))
     }
 

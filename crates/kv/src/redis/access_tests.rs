@@ -53,6 +53,8 @@ fn a_user_has_its_keys_and_no_others() {
         "PING",
         "RANGE app: app;",
         "RANGE app:1 app:2 LIMIT 3",
+        "ROTA.CHANGES app: FROM $",
+        "ROTA.CHANGES app:1 FROM 0",
         "WATCH one",
     ] {
         assert!(!refused(&user, line), "{line}");
@@ -66,12 +68,15 @@ fn a_user_has_its_keys_and_no_others() {
         "WATCH other",
         "PLACE other",
         "RANGE app: +",
+        "ROTA.CHANGES app FROM $",
+        "ROTA.CHANGES one FROM $",
         "RANGE a app;",
         "RANGE one one",
         "SCAN 0",
         "DBSIZE",
         "FLUSHALL",
         "ROTA MOVE 2 0-9",
+        "RINGS",
     ] {
         assert!(refused(&user, line), "{line}");
     }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use rota_front::command::{Entry, error, is, number, unknown, wrong_count};
-use rota_front::{Hello, Who, session};
+use rota_front::{Hello, Who, rings, session};
 use rota_multiring::Place;
 use rota_resp::Reply;
 
 use super::admin::admin;
+use super::changes::{Watching, changes};
 use super::queue::Queue;
 use super::scan::scan;
 use super::table::{TABLE, find};
@@ -41,6 +42,10 @@ pub enum Step {
     Map,
     /// Give slots to another partition.
     Move(Slots, Partition),
+    /// Reply with changes of keys, or wait for some.
+    Changes(Watching),
+    /// Show the rings, or order something about what they keep.
+    Rings(rings::Ask),
 }
 
 /// The state of a client's connection.
@@ -140,7 +145,8 @@ impl Connection {
         error("ERR the command is too large: a value has 768 KiB at most, and a command 3 MiB")
     }
 
-    fn break_queue(&mut self) {
+    /// Has the transaction that has begun refused, if one has.
+    pub fn break_queue(&mut self) {
         if let Some(queue) = &mut self.queue {
             queue.refuse();
         }
@@ -235,6 +241,8 @@ impl Connection {
             }),
             ("info", _) => Step::Info(arguments),
             ("rota", _) => admin(&arguments),
+            ("rota.changes", _) => changes(&arguments).map_or_else(Step::Reply, Step::Changes),
+            ("rings", _) => rings::ask(&arguments).map_or_else(Step::Reply, Step::Rings),
             ("hello", _) => said(self.who.hello(&arguments, self.is_cluster)),
             ("auth", _) => said(self.who.auth(&arguments)),
             _ => match self.known(entry.name, &arguments, view) {

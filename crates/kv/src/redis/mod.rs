@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod access_tests;
 mod admin;
+mod changes;
 mod cluster;
 mod command;
 mod connection;
@@ -15,6 +16,7 @@ mod view;
 mod work;
 
 pub use admin::shown;
+pub use changes::{Behind, Watching, told, trimmed};
 pub use command::{Fold, Plan, Shape};
 pub use connection::{Connection, Step};
 pub use table::{TABLE, find};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use rota_front::place::place_text;
 use rota_resp::Reply;
 
 use super::command::{Fold, Shape};
@@ -69,10 +70,7 @@ impl Shape {
             }
             (Self::Life { .. }, Outcome::Number(millis)) => Reply::Integer(millis),
             (Self::Kind, Outcome::Kind(kind)) => Reply::Simple(kind.map_or("none", name_of)),
-            (Self::Place, Outcome::Version(Some(place))) => {
-                let (ring, instance) = (place.rank.0, place.instance);
-                Reply::from(format!("{}.{ring}.{instance}.{}", place.round, place.index))
-            }
+            (Self::Place, Outcome::Version(Some(place))) => Reply::from(place_text(Some(place))),
             _ => unexpected(),
         }
     }

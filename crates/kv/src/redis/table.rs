@@ -9,6 +9,7 @@ const D: &[&str] = &["write", "fast"];
 const C: &[&str] = &["loading", "stale", "fast"];
 const T: &[&str] = &["noscript", "loading", "stale", "fast"];
 const M: &[&str] = &["write", "admin", "noscript"];
+const B: &[&str] = &["readonly", "blocking", "noscript"];
 const A: &[&str] = &["loading", "stale"];
 
 const NONE: (i64, i64, i64) = (0, 0, 0);
@@ -69,7 +70,9 @@ pub const TABLE: &[Entry] = &[
     Entry::new("readonly", 1, C, NONE),
     Entry::new("readwrite", 1, C, NONE),
     Entry::new("reset", 1, T, NONE),
+    Entry::new("rings", -1, M, NONE).of(Reach::All),
     Entry::new("rota", -2, M, NONE).of(Reach::All),
+    Entry::new("rota.changes", -4, B, NONE).of(Reach::Prefix),
     Entry::new("scan", -2, S, NONE).of(Reach::All),
     Entry::new("select", 2, C, NONE),
     Entry::new("set", -3, W, ONE),

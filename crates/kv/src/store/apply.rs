@@ -5,6 +5,7 @@ use rota_multiring::Place;
 
 use super::action::{Action, Life, Only, OnlyLife};
 use super::batch::{Batch, Operation, Test};
+use super::changed::Change;
 use super::look::{Fields, Room, found};
 use super::outcome::{Answer, Fault, Outcome};
 use super::state::Store;
@@ -101,7 +102,8 @@ impl Store {
         match operation {
             Operation::Key(key, action) => self.act(key, action, place),
             Operation::Clear => {
-                self.clear();
+                self.keys.clear();
+                self.recorder.note(Change::Cleared);
                 Ok(Outcome::Done)
             }
             Operation::Step(step) => Ok(self.step(step)),
@@ -124,7 +126,6 @@ impl Store {
         if let Some(outcome) = self.look_at(key, action) {
             return outcome;
         }
-        let now = self.now;
         match action {
             Action::Take => {
                 let text = self.text_of(key)?;
@@ -139,10 +140,7 @@ impl Store {
             } => self.set((key, value), (*life, *only, *get), place),
             Action::Append(more) => self.append(key, more, place),
             Action::Add(by) => self.add(key, *by, place),
-            Action::Delete => {
-                let was = self.remove(key).is_some_and(|entry| entry.lives(now));
-                Ok(Outcome::Number(i64::from(was)))
-            }
+            Action::Delete => Ok(Outcome::Number(i64::from(self.remove(key)))),
             Action::Lives(life, only) => Ok(self.lives(key, (*life, *only), place)),
             Action::GetAndLives(life) => {
                 let text = self.text_of(key)?;
@@ -192,9 +190,44 @@ impl Store {
                     version: place,
                     until,
                 };
-                self.put(Bytes::copy_from_slice(key), entry);
+                self.put(key, entry);
             }
-            Err(()) => drop(self.remove(key)),
+            Err(()) => {
+                self.remove(key);
+            }
+        }
+    }
+
+    /// Gives a key an entry, and tells watchers.
+    fn put(&mut self, key: &[u8], entry: Entry) {
+        self.end(key);
+        let key = Bytes::copy_from_slice(key);
+        self.recorder.set(&key, &entry);
+        self.keys.put(key, entry);
+    }
+
+    /// Removes a key, if it is there, and tells watchers; whether it was there, and alive.
+    fn remove(&mut self, key: &[u8]) -> bool {
+        self.end(key);
+        let was = self.keys.remove(key);
+        if was {
+            let key = Bytes::copy_from_slice(key);
+            self.recorder.note(Change::Deleted(key));
+        }
+        was
+    }
+
+    /// Removes a key that has come to its end, and is still there: watchers are told of that before anything else
+    /// becomes of the key.
+    fn end(&mut self, key: &[u8]) {
+        if self.keys.ending() == 0 && self.keys.is_settled() {
+            return;
+        }
+        let entry = self.keys.get(key);
+        if entry.is_some_and(|entry| !self.has_life(key, entry)) {
+            self.keys.remove(key);
+            let key = Bytes::copy_from_slice(key);
+            self.recorder.note(Change::Expired(key));
         }
     }
 
@@ -277,9 +310,11 @@ impl Store {
                     version: place,
                     ..entry
                 };
-                self.put(Bytes::copy_from_slice(key), entry);
+                self.put(key, entry);
             }
-            Err(()) => drop(self.remove(key)),
+            Err(()) => {
+                self.remove(key);
+            }
         }
         Outcome::Number(1)
     }

@@ -1,5 +1,8 @@
 //! A state as it is written to a checkpoint: a head, and a record of each key.
 
+#[cfg(test)]
+mod tests;
+
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
@@ -9,15 +12,18 @@ use rota_core::bytes::{Reader, put_bytes};
 use rota_multiring::Place;
 use rota_replica::Frozen;
 
-use super::moves::Aside;
+use super::arrived::{Arrived, slot_of};
+use super::keys::Keys;
+use super::moves::{Aside, Moves};
 use super::outcome::{owned, put_version, take_version};
 use super::state::Store;
 use super::step::{Freeze, put_name, take_name};
 use super::value::Entry;
 use crate::map::{Map, Partition};
+use crate::slots::Slots;
 
 /// The first bytes of a state.
-const MAGIC: &[u8; 8] = b"rotakv03";
+const MAGIC: &[u8; 8] = b"rotakv04";
 /// The bytes of an entry of a state, at most.
 const MOST_ENTRY_BYTES: usize = 1 << 30;
 
@@ -29,10 +35,12 @@ pub struct FrozenStore {
     last: Option<Place>,
     seen: Option<Place>,
     applied: Option<Place>,
+    /// The settled keys.
     keys: OrdMap<Bytes, Entry>,
-    frozen: Option<Freeze>,
-    stands: u64,
-    aside: Option<Aside>,
+    /// The slots whose settled keys are stale, and the groups of slots that have arrived.
+    left: Slots,
+    arrived: Vec<Arrived>,
+    moves: Moves,
 }
 
 fn invalid(what: &str) -> io::Error {
@@ -47,26 +55,40 @@ impl Frozen for FrozenStore {
         put_version(&mut head, self.last);
         put_version(&mut head, self.seen);
         put_version(&mut head, self.applied);
-        head.push(u8::from(self.frozen.is_some()));
-        self.frozen.iter().for_each(|freeze| freeze.put(&mut head));
-        head.extend(self.stands.to_le_bytes());
-        head.push(u8::from(self.aside.is_some()));
-        if let Some(aside) = &self.aside {
-            put_name(&mut head, aside.of);
-            head.extend(aside.count.to_le_bytes());
-            head.extend(aside.touched.to_le_bytes());
-            head.extend((aside.keys.len() as u64).to_le_bytes());
+        put_moves(&mut head, &self.moves);
+        self.left.put(&mut head);
+        head.extend((self.arrived.len() as u32).to_le_bytes());
+        for group in &self.arrived {
+            group.slots.put(&mut head);
+            head.extend((group.keys.len() as u64).to_le_bytes());
         }
         head.extend((self.keys.len() as u64).to_le_bytes());
         write_record(out, &head)?;
-        let aside = self.aside.iter().flat_map(|aside| &aside.keys);
-        for (key, entry) in self.keys.iter().chain(aside) {
+        let arrived = self.arrived.iter().flat_map(|group| &group.keys);
+        let aside = self.moves.aside().into_iter().flat_map(|aside| &aside.keys);
+        for (key, entry) in self.keys.iter().chain(arrived).chain(aside) {
             let mut record = Vec::with_capacity(64 + key.len() + entry.bytes);
             put_bytes(&mut record, key);
             entry.put(&mut record);
             write_record(out, &record)?;
         }
         Ok(())
+    }
+}
+
+fn put_moves(head: &mut Vec<u8>, moves: &Moves) {
+    head.push(u8::from(moves.frozen().is_some()));
+    moves
+        .frozen()
+        .into_iter()
+        .for_each(|freeze| freeze.put(head));
+    head.extend(moves.stands().to_le_bytes());
+    head.push(u8::from(moves.aside().is_some()));
+    if let Some(aside) = moves.aside() {
+        put_name(head, aside.of);
+        head.extend(aside.count.to_le_bytes());
+        head.extend(aside.touched.to_le_bytes());
+        head.extend((aside.keys.len() as u64).to_le_bytes());
     }
 }
 
@@ -108,8 +130,63 @@ fn keys_of(state: &mut dyn Read, count: u64, mut take: impl FnMut(Bytes, Entry))
     Ok(())
 }
 
-/// The head of a state: with the number of copied keys, and the number of its own.
-type Head = (FrozenStore, u64, u64);
+/// Slots that have arrived, as a head has them: the keys are not there yet, only their number.
+type ArrivedHead = (Slots, u64);
+
+/// The head of a state.
+struct Head {
+    frozen: FrozenStore,
+    arrived: Vec<ArrivedHead>,
+    aside: Option<(Aside, u64)>,
+    freeze: Option<Freeze>,
+    stands: u64,
+    count: u64,
+}
+
+/// The groups of a head. Each has slots, and no slot is in two of them, so there are no more groups than slots.
+fn take_arrived(bytes: &mut Reader<'_>) -> Option<Vec<ArrivedHead>> {
+    let (mut arrived, mut seen) = (Vec::new(), Slots::default());
+    for _ in 0..bytes.u32()? {
+        let slots = Slots::take(bytes)?;
+        if slots.is_empty() || !slots.iter().all(|slot| seen.insert(slot)) {
+            return None;
+        }
+        arrived.push((slots, bytes.u64()?));
+    }
+    Some(arrived)
+}
+
+impl Head {
+    fn take(bytes: &mut Reader<'_>) -> Option<Self> {
+        let map = Arc::new(Map::decode(bytes)?);
+        let now = bytes.u64()?;
+        let [last, seen, applied] = [(); 3].map(|()| take_version(bytes));
+        let (freeze, stands) = (take_freeze(bytes)?, bytes.u64()?);
+        let aside = take_aside(bytes)?;
+        let (left, arrived) = (Slots::take(bytes)?, take_arrived(bytes)?);
+        let frozen = FrozenStore {
+            map,
+            now,
+            last: last?,
+            seen: seen?,
+            applied: applied?,
+            keys: OrdMap::new(),
+            left,
+            arrived: Vec::new(),
+            moves: Moves::default(),
+        };
+        let count = bytes.u64()?;
+        let is_whole = bytes.0.is_empty();
+        is_whole.then_some(Self {
+            frozen,
+            arrived,
+            aside,
+            freeze,
+            stands,
+            count,
+        })
+    }
+}
 
 impl FrozenStore {
     pub(super) fn of(store: &Store) -> Self {
@@ -119,10 +196,10 @@ impl FrozenStore {
             last: store.last,
             seen: store.seen,
             applied: store.applied,
-            keys: store.keys.clone(),
-            frozen: store.frozen.clone(),
-            stands: store.stands,
-            aside: store.aside.clone(),
+            keys: store.keys.settled().clone(),
+            left: store.keys.left().clone(),
+            arrived: store.keys.arrived().iter().cloned().collect(),
+            moves: store.moves.clone(),
         }
     }
 
@@ -131,13 +208,11 @@ impl FrozenStore {
         let mut store = Store::new(me, self.map);
         (store.now, store.applied) = (self.now, self.applied);
         (store.last, store.seen) = (self.last, self.seen);
-        (store.frozen, store.stands, store.aside) = (self.frozen, self.stands, self.aside);
-        for (key, entry) in self.keys {
-            if store.map.of_key(&key) != me {
-                return Err(invalid("a key of another partition"));
-            }
-            store.put(key, entry);
-        }
+        store.moves = self.moves;
+        check_keys(&self.keys, &self.left, &self.arrived, |slot| {
+            store.map.of_slot(slot) == me
+        })?;
+        store.keys = Keys::begin(self.keys, self.left, self.arrived);
         Ok(store)
     }
 
@@ -145,40 +220,61 @@ impl FrozenStore {
         let head = read_record(state)?;
         let head = head.strip_prefix(MAGIC);
         let head = head.ok_or_else(|| invalid("it is no state of a key-value store"))?;
-        let head = Self::head(&mut Reader(head)).ok_or_else(|| invalid("its head is damaged"))?;
-        let (mut frozen, copied, count) = head;
-        keys_of(state, count, |key, entry| {
+        let head = Head::take(&mut Reader(head)).ok_or_else(|| invalid("its head is damaged"))?;
+        let mut frozen = head.frozen;
+        keys_of(state, head.count, |key, entry| {
             frozen.keys.insert(key, entry);
         })?;
-        if let Some(aside) = &mut frozen.aside {
-            keys_of(state, copied, |key, entry| aside.put(key, Some(entry)))?;
+        for (slots, count) in head.arrived {
+            let mut group = Arrived::new(slots, OrdMap::new(), 0);
+            keys_of(state, count, |key, entry| group.put(key, entry))?;
+            if !group.keys.keys().all(|key| group.slots.has(slot_of(key))) {
+                return Err(invalid("a key of other slots"));
+            }
+            frozen.arrived.push(group);
         }
+        let mut aside = None;
+        if let Some((mut copied, count)) = head.aside {
+            keys_of(state, count, |key, entry| copied.put(key, Some(entry)))?;
+            aside = Some(copied);
+        }
+        frozen.moves = Moves::begin(head.freeze, head.stands, aside);
         match state.read(&mut [0])? {
             0 => Ok(frozen),
             _ => Err(invalid("there is something behind its end")),
         }
     }
+}
 
-    fn head(bytes: &mut Reader<'_>) -> Option<Head> {
-        let map = Arc::new(Map::decode(bytes)?);
-        let now = bytes.u64()?;
-        let [last, seen, applied] = [(); 3].map(|()| take_version(bytes));
-        let (frozen, stands) = (take_freeze(bytes)?, bytes.u64()?);
-        let (aside, copied) = take_aside(bytes)?.unzip();
-        let frozen = Self {
-            map,
-            now,
-            last: last?,
-            seen: seen?,
-            applied: applied?,
-            keys: OrdMap::new(),
-            frozen,
-            stands,
-            aside,
-        };
-        let count = bytes.u64()?;
-        let is_whole = bytes.0.is_empty();
-        is_whole.then_some((frozen, copied.unwrap_or(0), count))
+/// Checks that each key is of the partition, or stale, and that no key is in two places.
+fn check_keys(
+    settled: &OrdMap<Bytes, Entry>,
+    left: &Slots,
+    arrived: &[Arrived],
+    is_own: impl Fn(u16) -> bool,
+) -> io::Result<()> {
+    if !arrived.iter().all(|group| group.slots.iter().all(&is_own)) {
+        return Err(invalid("a key of another partition"));
+    }
+    let back: Slots = arrived
+        .iter()
+        .flat_map(|group| group.slots.iter())
+        .collect();
+    for slot in settled.keys().map(|key| slot_of(key)) {
+        match (is_own(slot), left.has(slot)) {
+            (false, false) => return Err(invalid("a key of another partition")),
+            // The slot has left, and has not come back.
+            (true, true) if !back.has(slot) => {
+                return Err(invalid("a slot has left, and is the partition's"));
+            }
+            _ => {}
+        }
+    }
+    let is_twice = |key: &Bytes| !left.has(slot_of(key)) && settled.contains_key(key);
+    let mut grouped = arrived.iter().flat_map(|group| group.keys.keys());
+    match grouped.any(is_twice) {
+        true => Err(invalid("a key is there twice")),
+        false => Ok(()),
     }
 }
 

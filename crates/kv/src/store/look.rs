@@ -203,11 +203,17 @@ impl Store {
 
     fn range(&self, (from, to): (&[u8], Option<&[u8]>), limit: u32, wanted: Wanted) -> Outcome {
         let (mut entries, mut bytes) = (Vec::new(), 0);
-        let keys = self.keys.range(Bytes::copy_from_slice(from)..);
-        for (looked, (key, entry)) in keys.enumerate() {
+        for (looked, (key, entry)) in self.keys.range(from).enumerate() {
             if to.is_some_and(|to| **key >= *to) {
                 break;
             }
+            // Keys that count no more are looked at all the same.
+            let Some(entry) = entry else {
+                if looked >= MOST_LOOKED {
+                    return Outcome::Entries(entries, Some(key.clone()));
+                }
+                continue;
+            };
             let found = shown(entry, wanted);
             let takes = key.len()
                 + match &found {

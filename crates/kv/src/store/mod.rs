@@ -3,8 +3,11 @@
 
 mod action;
 mod apply;
+mod arrived;
 mod batch;
+mod changed;
 mod frozen;
+mod keys;
 mod look;
 mod moves;
 mod outcome;
@@ -12,17 +15,20 @@ mod pack;
 mod state;
 mod step;
 mod value;
+mod witness;
 
 pub use action::{Action, Life, Only, OnlyLife};
 pub use batch::{Batch, Operation, Test, Wanted};
+pub use changed::{Change, Changed, MOST_TOLD_BYTES, MOST_TOLD_TOGETHER, Told};
 pub use frozen::FrozenStore;
 pub use moves::Snapshot;
 pub use outcome::{Answer, Answered, Fault, Found, Kind, Outcome};
 pub(crate) use outcome::{put_version, take_version};
 pub use pack::{MOST_PACKED, Pack};
-pub use state::{Store, Witness};
+pub use state::Store;
 pub use step::{Copied, Freeze, MoveName, Step};
 pub use value::{Entry, Value};
+pub use witness::Witness;
 
 /// The bytes of a key, at most.
 pub const MOST_KEY_BYTES: usize = 64 << 10;

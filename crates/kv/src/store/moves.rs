@@ -1,4 +1,4 @@
-//! The steps of moves, as a partition applies them.
+//! The moves of slots that a partition takes part in: the keys that are copied here, and the slots that are frozen.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use bytes::Bytes;
 use imbl::{OrdMap, OrdSet};
 
 use super::action::Action;
+use super::arrived::{free_keys, slot_of};
 use super::batch::{Batch, Operation};
 use super::outcome::Outcome;
-use super::state::Store;
-use super::step::{Copied, Freeze, MoveName, Step};
+use super::step::{Copied, Freeze, MoveName};
 use super::value::Entry;
-use crate::map::Map;
+use crate::map::{Map, Partition};
 use crate::mutants::{self, Mutant};
 use crate::slots::Slots;
 
@@ -30,13 +30,26 @@ pub(super) struct Aside {
     pub(super) bytes: usize,
 }
 
+/// The moves that a partition takes part in.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct Moves {
+    /// The slots that are frozen, since they are to have another partition.
+    frozen: Option<Freeze>,
+    /// The time at which the frozen slots stand still.
+    stands: u64,
+    /// The keys that are copied from a partition whose slots this one is to have.
+    aside: Option<Aside>,
+}
+
 /// A partition as it is at a moment.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// All keys.
+    /// All keys of settled slots.
     pub keys: OrdMap<Bytes, Entry>,
-    /// The slot of each key.
+    /// The slot of each of these keys.
     pub by_slot: OrdSet<(u16, Bytes)>,
+    /// The slots that have come or gone not long ago: their keys are not where they belong yet.
+    pub unsettled: Slots,
     /// The time, as commands have it.
     pub now: u64,
     /// The partition of each slot.
@@ -80,49 +93,45 @@ impl Aside {
     }
 }
 
-impl Store {
-    /// A snapshot of the partition. It takes no time: later changes are kept apart.
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            keys: self.keys.clone(),
-            by_slot: self.by_slot.clone(),
-            now: self.now,
-            map: Arc::clone(&self.map),
-            frozen: self.frozen.as_ref().map(|frozen| frozen.of),
+impl Moves {
+    /// The moves of a state.
+    pub(super) const fn begin(frozen: Option<Freeze>, stands: u64, aside: Option<Aside>) -> Self {
+        Self {
+            frozen,
+            stands,
+            aside,
         }
     }
 
+    /// The slots that are frozen.
+    pub(super) const fn frozen(&self) -> Option<&Freeze> {
+        self.frozen.as_ref()
+    }
+
+    /// The time at which frozen slots stand still.
+    pub(super) const fn stands(&self) -> u64 {
+        self.stands
+    }
+
+    /// The keys that are copied here.
+    pub(super) const fn aside(&self) -> Option<&Aside> {
+        self.aside.as_ref()
+    }
+
+    /// The memory of copied keys, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.aside.as_ref().map_or(0, |aside| aside.bytes)
+    }
+
     /// The slots that this partition is about to give away.
-    pub(super) fn gives(&self) -> Option<&Slots> {
-        let own = self.frozen.as_ref().filter(|frozen| frozen.from == self.me);
+    pub(super) fn gives(&self, me: Partition) -> Option<&Slots> {
+        let own = self.frozen.as_ref().filter(|frozen| frozen.from == me);
         own.map(|frozen| &frozen.slots)
             .filter(|_| !mutants::on(Mutant::T10))
     }
 
-    /// The slots that are frozen.
-    pub const fn frozen(&self) -> Option<&Freeze> {
-        self.frozen.as_ref()
-    }
-
-    /// The move whose keys are copied here and are not the partition's own yet, and the number of copies.
-    pub fn aside(&self) -> Option<(MoveName, u32)> {
-        self.aside.as_ref().map(|aside| (aside.of, aside.count))
-    }
-
-    /// Whether the sender of a batch does not know the partition of its slots, or the slots are frozen: then nothing is
-    /// done, and the sender has to ask again. All partitions decide the same.
-    pub(super) fn is_moving(&self, batch: &Batch<'_>) -> bool {
-        let names = batch.conditions.iter().map(|(key, _)| *key);
-        let operations = batch.operations.iter().filter_map(Operation::key);
-        let mut keys = names.chain(operations).peekable();
-        if keys.peek().is_some() && batch.epoch > self.map.epoch() {
-            return true;
-        }
-        let has_moved = |key| self.map.since(slot_of(key)) > batch.epoch;
-        let is_old = batch.epoch < self.map.epoch() && !mutants::on(Mutant::T06);
-        if is_old && keys.any(has_moved) {
-            return true;
-        }
+    /// Whether the slots that a batch writes to are frozen, or might be.
+    pub(super) fn stops(&self, batch: &Batch<'_>) -> bool {
         let frozen = self.frozen.as_ref().filter(|_| !mutants::on(Mutant::T05));
         frozen.is_some_and(|frozen| {
             let mut operations = batch.operations.iter();
@@ -130,27 +139,21 @@ impl Store {
         })
     }
 
-    pub(super) fn step(&mut self, step: &Step) -> Outcome {
-        match step {
-            step if step.only_for().is_some_and(|only| only != self.me) => Outcome::Nothing,
-            Step::Copy { of, at, keys, .. } => self.copy(*of, *at, keys),
-            Step::Forget { of, .. } => done(self.forget_aside(*of)),
-            Step::Freeze(freeze) => done(self.freeze_slots(freeze)),
-            Step::Give(of) => done(self.give(*of)),
-            Step::End(of) => done(self.end(*of)),
-        }
-    }
-
     /// Takes in a copy; the number of copies then, or nothing, if it is not the turn of this one.
-    fn copy(&mut self, of: MoveName, at: u32, keys: &[(Bytes, Option<Copied>)]) -> Outcome {
+    pub(super) fn copy(
+        &mut self,
+        (of, at): (MoveName, u32),
+        keys: &[(Bytes, Option<Copied>)],
+        now: u64,
+    ) -> Outcome {
         let is_others = |frozen: &Freeze| frozen.of != of;
         if self.frozen.as_ref().is_some_and(is_others) {
             return Outcome::Nothing;
         }
-        let now = self.now;
         let is_busy = |aside: &Aside| aside.of != of && now < aside.touched + STALE_AFTER;
         if at == 0 && !self.aside.as_ref().is_some_and(is_busy) {
-            self.aside = Some(Aside::new(of, now));
+            let before = self.aside.replace(Aside::new(of, now));
+            before.into_iter().for_each(|aside| free_keys(aside.keys));
         }
         let own = self.aside.as_mut();
         let Some(aside) = own.filter(|aside| aside.of == of && aside.count == at) else {
@@ -164,79 +167,50 @@ impl Store {
         Outcome::Number(i64::from(aside.count))
     }
 
-    fn freeze_slots(&mut self, freeze: &Freeze) -> bool {
-        let is_own = |slot| self.map.of_slot(slot) == freeze.from;
+    /// Freezes slots, if `map` and other moves allow it.
+    pub(super) fn freeze(&mut self, freeze: &Freeze, map: &Map, now: u64) -> bool {
+        let is_own = |slot| map.of_slot(slot) == freeze.from;
         let may = self.frozen.is_none()
             && freeze.from != freeze.to
-            && self.map.partitions().contains(&freeze.to)
+            && map.partitions().contains(&freeze.to)
             && freeze.slots.iter().all(is_own);
         if may {
             self.frozen = Some(freeze.clone());
-            self.stands = self.now;
+            self.stands = now;
         }
         may
     }
 
-    fn give(&mut self, of: MoveName) -> bool {
-        let Some(freeze) = self.frozen.take_if(|frozen| frozen.of == of) else {
-            return false;
-        };
-        Arc::make_mut(&mut self.map).give(&freeze.slots, freeze.to);
-        if self.me == freeze.from && !mutants::on(Mutant::T08) {
-            for slot in freeze.slots.iter() {
-                self.remove_slot(slot);
-            }
-        }
-        let aside = self.aside.take_if(|aside| aside.of == of);
-        if self.me == freeze.to {
-            let keys = aside.map_or_else(OrdMap::new, |aside| aside.keys);
-            for (key, entry) in keys {
-                if freeze.slots.has(slot_of(&key)) {
-                    self.put(key, entry);
-                }
-            }
-        }
-        self.has_mapped();
-        true
+    /// Ends a move whose slots are frozen, as they are to have another partition now: with the keys that were copied
+    /// here for it.
+    pub(super) fn give(&mut self, of: MoveName) -> Option<(Freeze, Option<Aside>)> {
+        let freeze = self.frozen.take_if(|frozen| frozen.of == of)?;
+        Some((freeze, self.aside.take_if(|aside| aside.of == of)))
     }
 
-    fn end(&mut self, of: MoveName) -> bool {
-        let aside = self.aside.take_if(|aside| aside.of == of);
+    /// Ends a move: its slots stay where they are.
+    pub(super) fn end(&mut self, of: MoveName) -> bool {
         let frozen = self.frozen.take_if(|frozen| frozen.of == of);
-        aside.is_some() || frozen.is_some()
+        let aside = self.aside.take_if(|aside| aside.of == of);
+        let is_done = aside.is_some() || frozen.is_some();
+        aside.into_iter().for_each(|aside| free_keys(aside.keys));
+        is_done
     }
 
     /// Forgets copied keys, but not after a freeze: the process that gives the slots believes that the keys are here.
-    fn forget_aside(&mut self, of: MoveName) -> bool {
+    pub(super) fn forget(&mut self, of: MoveName) -> bool {
         let is_frozen = self.frozen.as_ref().is_some_and(|frozen| frozen.of == of);
         let may = !is_frozen || mutants::on(Mutant::T11);
-        self.aside.take_if(|aside| may && aside.of == of).is_some()
-    }
-
-    fn remove_slot(&mut self, slot: u16) {
-        let from = (slot, Bytes::new());
-        let of = self.by_slot.range(from..(slot + 1, Bytes::new()));
-        let keys: Vec<Bytes> = of.map(|(_, key)| key.clone()).collect();
-        for key in keys {
-            self.remove(&key);
-        }
-    }
-}
-
-pub(super) fn slot_of(key: &[u8]) -> u16 {
-    rota_resp::slot::of(key)
-}
-
-const fn done(is_done: bool) -> Outcome {
-    match is_done {
-        true => Outcome::Done,
-        false => Outcome::Nothing,
+        let aside = self.aside.take_if(|aside| may && aside.of == of);
+        let is_done = aside.is_some();
+        aside.into_iter().for_each(|aside| free_keys(aside.keys));
+        is_done
     }
 }
 
 impl Operation<'_> {
     /// The key of an operation on one.
-    const fn key(&self) -> Option<&[u8]> {
+    pub(super) const fn key(&self) -> Option<&[u8]> {
         match self {
             Self::Key(key, _) => Some(key),
             _ => None,

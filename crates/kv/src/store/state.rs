@@ -1,43 +1,37 @@
 //! The state of a partition, as a state machine.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Read};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use bytes::Bytes;
-use imbl::{OrdMap, OrdSet};
 use rota_multiring::Place;
 use rota_replica::{Command, Machine};
 
 use super::MOST_ANSWER_BYTES;
-use super::batch::Batch;
+use super::arrived::slot_of;
+use super::batch::{Batch, Operation};
+use super::changed::{Change, Changed, Recorder};
 use super::frozen::FrozenStore;
-use super::moves::{Aside, slot_of};
-use super::outcome::{Answer, Answered};
+use super::keys::Keys;
+use super::moves::{Moves, Snapshot};
+use super::outcome::{Answer, Answered, Outcome};
 use super::pack::{Pack, place_of};
-use super::step::Freeze;
+use super::step::{Freeze, MoveName, Step};
 use super::value::Entry;
-use crate::map::{Map, Partition, Partitions};
+use super::witness::Witness;
+use crate::map::{Map, Partition};
+use crate::mutants::{self, Mutant};
 
 /// The number of ended keys, at most, that a command removes: a command takes no longer for others' sake.
 const MOST_SWEPT: usize = 32;
 /// The same for a message without commands.
 const MOST_SWEPT_IDLE: usize = 1_024;
-/// The number of keys whose memory takes long to free.
-const MANY: usize = 10_000;
-
-/// An observer of the commands of several partitions.
-pub trait Witness: Send {
-    /// The store begins with a state, in which the commands up to this one were delivered.
-    fn began(&mut self, seen: Option<Place>);
-
-    /// A command of these partitions is delivered.
-    fn delivered(&mut self, place: Place, of: &Partitions);
-
-    /// The map, at the beginning and after each change.
-    fn mapped(&mut self, map: &Arc<Map>);
-}
+/// The number of keys that a message settles, at most, of slots that have come or gone.
+const MOST_SETTLED: usize = 512;
+/// The same for a message without commands.
+const MOST_SETTLED_IDLE: usize = 4_096;
 
 /// A partition's keys, and the machine that commands change them by.
 pub struct Store {
@@ -51,19 +45,14 @@ pub struct Store {
     pub(super) seen: Option<Place>,
     /// The last command.
     pub(super) applied: Option<Place>,
-    pub(super) keys: OrdMap<Bytes, Entry>,
-    /// The slot of each key.
-    pub(super) by_slot: OrdSet<(u16, Bytes)>,
-    /// The slots that are frozen, since they are to have another partition.
-    pub(super) frozen: Option<Freeze>,
-    /// The time at which the frozen slots stand still.
-    pub(super) stands: u64,
-    /// The keys that are copied from a partition whose slots this one is to have.
-    pub(super) aside: Option<Aside>,
-    /// Keys that do not live for ever, by their ends.
-    pub(super) ends: BTreeSet<(u64, Bytes)>,
-    /// The memory of all entries, about.
-    pub(super) bytes: usize,
+    pub(super) keys: Keys,
+    pub(super) moves: Moves,
+    /// The changes for the witness.
+    pub(super) recorder: Recorder,
+    /// The numbers of keys that a message settles, and one without commands.
+    settles: (usize, usize),
+    /// The number of messages and batches that could not be read.
+    unreadable: Arc<AtomicU64>,
     witness: Option<Box<dyn Witness>>,
 }
 
@@ -71,7 +60,7 @@ impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut of = f.debug_struct("Store");
         let of = of.field("me", &self.me).field("keys", &self.keys.len());
-        of.field("bytes", &self.bytes).finish_non_exhaustive()
+        of.field("bytes", &self.bytes()).finish_non_exhaustive()
     }
 }
 
@@ -85,25 +74,31 @@ impl Store {
             last: None,
             seen: None,
             applied: None,
-            keys: OrdMap::new(),
-            by_slot: OrdSet::new(),
-            frozen: None,
-            stands: 0,
-            aside: None,
-            ends: BTreeSet::new(),
-            bytes: 0,
+            keys: Keys::default(),
+            moves: Moves::default(),
+            recorder: Recorder::default(),
+            settles: (MOST_SETTLED, MOST_SETTLED_IDLE),
+            unreadable: Arc::default(),
             witness: None,
         }
     }
 
-    /// The same, with an observer of the commands of several partitions.
+    /// The same, with an observer of the commands of several partitions, and of changes.
     pub fn with_witness(mut self, witness: Box<dyn Witness>) -> Self {
+        self.recorder.turn(witness.hears_changes());
         self.witness = Some(witness);
         self.has_mapped();
         self
     }
 
-    pub(super) fn has_mapped(&mut self) {
+    /// The same, but each message settles so many keys, at most, of slots that have come or gone. All replicas of a
+    /// partition have to have the same number.
+    pub const fn settling(mut self, most: usize) -> Self {
+        self.settles = (most, most);
+        self
+    }
+
+    fn has_mapped(&mut self) {
         if let Some(witness) = &mut self.witness {
             witness.mapped(&self.map);
         }
@@ -124,19 +119,60 @@ impl Store {
         self.keys.len()
     }
 
-    /// The number of keys that have an end.
+    /// The number of keys that have an end. Keys that came with their slots not long ago may not count yet.
     pub fn ending(&self) -> usize {
-        self.ends.len()
+        self.keys.ending()
     }
 
     /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.keys.len() == 0
+    }
+
+    /// All keys, in order.
+    pub fn entries(&self) -> impl Iterator<Item = (&Bytes, &Entry)> {
+        let all = self.keys.range(b"");
+        all.filter_map(|(key, entry)| Some((key, entry?)))
+    }
+
+    /// Whether all keys are where they belong. They are not where slots have come or gone not long ago: later messages
+    /// bring them there, also messages without commands.
+    pub fn is_settled(&self) -> bool {
+        self.keys.is_settled()
+    }
+
+    /// The number of messages and batches that could not be read since this was made: they are of another version. It
+    /// stays up to date, also where the store takes in the state of another replica.
+    pub fn unreadable(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.unreadable)
     }
 
     /// The memory of all keys, in bytes, about, with those that are copied from another partition.
     pub fn bytes(&self) -> usize {
-        self.bytes + self.aside.as_ref().map_or(0, |aside| aside.bytes)
+        self.keys.bytes() + self.moves.bytes()
+    }
+
+    /// A snapshot of the partition. It takes no time: later changes are kept apart.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            keys: self.keys.settled().clone(),
+            by_slot: self.keys.by_slot().clone(),
+            unsettled: self.keys.unsettled(),
+            now: self.now,
+            map: Arc::clone(&self.map),
+            frozen: self.frozen().map(|frozen| frozen.of),
+        }
+    }
+
+    /// The slots that are frozen.
+    pub const fn frozen(&self) -> Option<&Freeze> {
+        self.moves.frozen()
+    }
+
+    /// The move whose keys are copied here and are not the partition's own yet, and the number of copies.
+    pub fn aside(&self) -> Option<(MoveName, u32)> {
+        let aside = self.moves.aside();
+        aside.map(|aside| (aside.of, aside.count))
     }
 
     /// The last command of several partitions of which this is one.
@@ -162,102 +198,118 @@ impl Store {
     /// The time by which a key lives. In slots that are to be given away time stands still: the partition that gets them
     /// may not be as late yet, and a key that a client has seen to its end would live again there.
     pub(super) fn clock_of(&self, key: &[u8]) -> u64 {
-        let stands = self.gives().is_some_and(|slots| slots.has(slot_of(key)));
-        if stands { self.stands } else { self.now }
+        let gives = self.moves.gives(self.me);
+        let stands = gives.is_some_and(|slots| slots.has(slot_of(key)));
+        if stands {
+            self.moves.stands()
+        } else {
+            self.now
+        }
     }
 
     /// Checks the invariants of all entries.
     pub fn check(&self) {
-        let takes = self.keys.iter().map(|(key, entry)| entry.takes(key));
-        assert_eq!(takes.sum::<usize>(), self.bytes, "the bytes of all keys");
-        let by_slot = self.keys.keys().map(|key| (slot_of(key), key.clone()));
-        assert_eq!(by_slot.collect::<OrdSet<_>>(), self.by_slot, "slots");
-        let ends = self.keys.iter().filter(|(_, entry)| entry.until.is_some());
-        assert_eq!(ends.count(), self.ends.len(), "keys with an end");
-        for (end, key) in &self.ends {
-            let entry = self.keys.get(key);
-            let until = entry.and_then(|entry| entry.until);
-            assert_eq!(until, Some(*end), "the end of a key");
-        }
-        for (key, entry) in &self.keys {
-            assert_eq!(entry.value.bytes(), entry.bytes, "the bytes of a value");
-            assert_eq!(self.map.of_key(key), self.me, "a key of this partition");
-        }
-    }
-
-    pub(super) fn put(&mut self, key: Bytes, entry: Entry) {
-        self.bytes += entry.takes(&key);
-        let until = entry.until;
-        match self.keys.insert(key.clone(), entry) {
-            Some(old) => self.forget(&key, &old),
-            None => drop(self.by_slot.insert((slot_of(&key), key.clone()))),
-        }
-        if let Some(until) = until {
-            self.ends.insert((until, key));
-        }
-    }
-
-    pub(super) fn remove(&mut self, key: &[u8]) -> Option<Entry> {
-        let (key, old) = self.keys.remove_with_key(key)?;
-        self.forget(&key, &old);
-        self.by_slot.remove(&(slot_of(&key), key));
-        Some(old)
-    }
-
-    fn forget(&mut self, key: &Bytes, old: &Entry) {
-        self.bytes -= old.takes(key);
-        if let Some(until) = old.until {
-            self.ends.remove(&(until, key.clone()));
-        }
-    }
-
-    /// Removes all keys.
-    pub(super) fn clear(&mut self) {
-        let keys = std::mem::take(&mut self.keys);
-        let ends = std::mem::take(&mut self.ends);
-        let by_slot = std::mem::take(&mut self.by_slot);
-        self.bytes = 0;
-        if keys.len() > MANY {
-            // To free many keys takes long, and commands wait meanwhile. Without a thread the keys are freed here.
-            let thread = std::thread::Builder::new().name("rota-kv-free".to_owned());
-            let _ = thread.spawn(move || drop((keys, ends, by_slot)));
-        }
+        self.keys.check(|slot| self.map.of_slot(slot) == self.me);
     }
 
     /// Whether there are keys whose end has come by this time.
     pub fn has_ended(&self, time: u64) -> bool {
-        self.ends
-            .first()
-            .is_some_and(|(end, _)| *end <= time.max(self.now))
+        let first = self.keys.first_end();
+        first.is_some_and(|end| end <= time.max(self.now))
     }
 
     /// Lets time pass, and removes keys that have come to their ends: `most` of them at most.
     fn sweep(&mut self, stamp: u64, most: usize) {
         self.now = self.now.max(stamp);
-        if self.gives().is_some() {
+        if self.moves.gives(self.me).is_some() {
             return;
         }
         for _ in 0..most {
-            let first = self.ends.first().filter(|(end, _)| *end <= self.now);
-            let Some((_, key)) = first.cloned() else {
-                return;
-            };
-            self.remove(&key);
+            match self.keys.remove_ended(self.now) {
+                Some((key, true)) if !mutants::on(Mutant::T17) => {
+                    self.recorder.note(Change::Expired(key));
+                }
+                Some(_) => {}
+                None => return,
+            }
+        }
+    }
+
+    /// Whether the sender of a batch does not know the partition of its slots, or the slots are frozen: then nothing is
+    /// done, and the sender has to ask again. All partitions decide the same.
+    pub(super) fn is_moving(&self, batch: &Batch<'_>) -> bool {
+        let names = batch.conditions.iter().map(|(key, _)| *key);
+        let operations = batch.operations.iter().filter_map(Operation::key);
+        let mut keys = names.chain(operations).peekable();
+        if keys.peek().is_some() && batch.epoch > self.map.epoch() {
+            return true;
+        }
+        let has_moved = |key| self.map.since(slot_of(key)) > batch.epoch;
+        let is_old = batch.epoch < self.map.epoch() && !mutants::on(Mutant::T06);
+        is_old && keys.any(has_moved) || self.moves.stops(batch)
+    }
+
+    pub(super) fn step(&mut self, step: &Step) -> Outcome {
+        let now = self.now;
+        let is_done = match step {
+            step if step.only_for().is_some_and(|only| only != self.me) => false,
+            Step::Copy { of, at, keys, .. } => return self.moves.copy((*of, *at), keys, now),
+            Step::Forget { of, .. } => self.moves.forget(*of),
+            Step::Freeze(freeze) => self.moves.freeze(freeze, &self.map, now),
+            Step::Give(of) => self.give(*of),
+            Step::End(of) => self.moves.end(*of),
+        };
+        match is_done {
+            true => Outcome::Done,
+            false => Outcome::Nothing,
+        }
+    }
+
+    /// Gives the slots of a move another partition. However many keys they have, that takes no longer: their keys are
+    /// settled by later messages.
+    fn give(&mut self, of: MoveName) -> bool {
+        let Some((freeze, aside)) = self.moves.give(of) else {
+            return false;
+        };
+        Arc::make_mut(&mut self.map).give(&freeze.slots, freeze.to);
+        if self.me == freeze.from && !mutants::on(Mutant::T08) {
+            self.keys.leave(&freeze.slots);
+            let left = Change::Left(freeze.slots.clone(), freeze.to);
+            self.recorder.note(left);
+        }
+        if self.me == freeze.to {
+            let arrived = Change::Arrived(freeze.slots.clone(), freeze.from);
+            self.recorder.note(arrived);
+            let (keys, bytes) = aside
+                .map(|aside| (aside.keys, aside.bytes))
+                .unwrap_or_default();
+            self.keys.arrive(&freeze.slots, keys, bytes);
+        }
+        self.has_mapped();
+        true
+    }
+
+    /// Tells the witness what has changed at a place.
+    fn tell_changes(&mut self, place: Place) {
+        let (changes, behind) = (self.recorder.take(), self.last);
+        if let (false, Some(witness)) = (changes.is_empty(), &mut self.witness) {
+            witness.changed(Changed {
+                place,
+                behind,
+                changes,
+            });
         }
     }
 
     /// Answers one batch of a message; `left`: the bytes that answers of the message may still have.
-    fn answer(&mut self, bytes: &[u8], place: Place, left: &mut usize) -> Answer {
-        let Some(batch) = Batch::decode(bytes) else {
-            return Answer::Unreadable;
-        };
+    fn answer(&mut self, batch: &Batch<'_>, place: Place, left: &mut usize) -> Answer {
         let most = match batch.is_empty() {
             true => MOST_SWEPT_IDLE,
             false => MOST_SWEPT,
         };
         self.sweep(batch.stamp, most);
         self.applied = Some(place);
-        if self.is_moving(&batch) {
+        if self.is_moving(batch) {
             return Answer::Moving;
         }
         let to = batch.to(&self.map);
@@ -270,7 +322,35 @@ impl Store {
                 witness.delivered(place, &to);
             }
         }
-        self.run(&batch, (&to, place), left)
+        self.run(batch, (&to, place), left)
+    }
+
+    /// Answers a message.
+    fn answers(&mut self, command: &Command<'_>) -> Vec<Answer> {
+        let Some(Pack(batches)) = Pack::decode(command.bytes) else {
+            self.unreadable.fetch_add(1, SeqCst);
+            return vec![Answer::Unreadable];
+        };
+        let (mut left, mut is_idle) = (MOST_ANSWER_BYTES, true);
+        let mut answers = Vec::with_capacity(batches.len());
+        for (at, bytes) in batches.into_iter().enumerate() {
+            answers.push(match Batch::decode(bytes) {
+                Some(batch) => {
+                    is_idle &= batch.is_empty();
+                    let place = place_of(command.place, at);
+                    let answer = self.answer(&batch, place, &mut left);
+                    self.tell_changes(place);
+                    answer
+                }
+                None => {
+                    self.unreadable.fetch_add(1, SeqCst);
+                    Answer::Unreadable
+                }
+            });
+        }
+        let (most, most_idle) = self.settles;
+        self.keys.settle(if is_idle { most_idle } else { most });
+        answers
     }
 }
 
@@ -278,17 +358,7 @@ impl Machine for Store {
     type Frozen = FrozenStore;
 
     fn apply(&mut self, command: Command<'_>) -> Vec<u8> {
-        let pack = Pack::decode(command.bytes);
-        let mut left = MOST_ANSWER_BYTES;
-        let answers = match pack {
-            None => vec![Answer::Unreadable],
-            Some(Pack(batches)) => {
-                let batches = batches.into_iter().enumerate();
-                let answers = batches
-                    .map(|(at, batch)| self.answer(batch, place_of(command.place, at), &mut left));
-                answers.collect()
-            }
-        };
+        let answers = self.answers(&command);
         let behind = self.last;
         Answered { behind, answers }.encode()
     }
@@ -301,10 +371,12 @@ impl Machine for Store {
         let frozen = FrozenStore::read(state)?;
         let mut begun = frozen.begin(self.me)?;
         begun.witness = self.witness.take();
+        (begun.settles, begun.unreadable) = (self.settles, self.unreadable());
         *self = begun;
         self.has_mapped();
         if let Some(witness) = &mut self.witness {
-            witness.began(self.seen);
+            self.recorder.turn(witness.hears_changes());
+            witness.began(self.seen, self.applied);
         }
         Ok(())
     }

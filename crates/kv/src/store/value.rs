@@ -135,6 +135,10 @@ impl Entry {
         }
     }
 
+    pub(super) const fn has_fields(&self) -> bool {
+        matches!(self.value, Value::Fields(_))
+    }
+
     /// The memory of the entry with its key, about.
     pub(crate) const fn takes(&self, key: &Bytes) -> usize {
         ENTRY_BYTES + key.len() + self.bytes

@@ -27,6 +27,15 @@ impl Cluster {
         Self::begin_all(config, directory)
     }
 
+    /// One that knows where processes are, and has none.
+    #[allow(dead_code, reason = "not all tests have one")]
+    pub const fn of(config: KvConfig) -> Self {
+        Self {
+            config,
+            processes: Vec::new(),
+        }
+    }
+
     /// Rings that keep no more messages than these for those who are away, if others have states behind them.
     #[allow(dead_code, reason = "not all tests have them")]
     pub fn with_short_memory(of: (u16, u16), port: u16, directory: &Path) -> Self {
@@ -76,6 +85,7 @@ impl Cluster {
     }
 
     /// One that knows a cluster.
+    #[allow(dead_code, reason = "not all tests have one")]
     pub fn cluster_client(&self, number: u16) -> Client {
         let process = self.config.process(node(number)).expect("a process");
         at(process.cluster_port)

@@ -16,6 +16,8 @@ fn each_broken_version_is_found_out() {
         Mutant::T08,
         Mutant::T09,
         Mutant::T11,
+        Mutant::T12,
+        Mutant::T13,
     ];
     for mutant in all {
         set(Some(mutant));

@@ -32,6 +32,8 @@ pub struct Applied {
     pub effects: Vec<Effect>,
     /// The logs that have changed, by their names.
     pub changed: Vec<Bytes>,
+    /// The number of batches that could not be read.
+    pub unreadable: u64,
 }
 
 /// The number of entries of a message that have places of their own: no message has more entries.
@@ -127,7 +129,10 @@ impl Logs {
         for bytes in batches.0 {
             let answer = match Batch::decode(bytes) {
                 Some(batch) => self.batch(&batch, &mut applying),
-                None => Answer::Unreadable,
+                None => {
+                    applying.applied.unreadable += 1;
+                    Answer::Unreadable
+                }
             };
             answer.put(&mut applying.applied.answers);
         }
@@ -174,8 +179,9 @@ impl Logs {
         if self.last_id == 0 || !mutants::on(Mutant::D11) {
             self.last_id += 1;
         }
-        let log = Log::new(self.last_id, limits);
-        self.of.insert(Bytes::copy_from_slice(name), log);
+        let (log, name) = (Log::new(self.last_id, limits), Bytes::copy_from_slice(name));
+        self.by_id.insert(log.id, name.clone());
+        self.of.insert(name, log);
         Ok(())
     }
 
@@ -215,6 +221,7 @@ impl Logs {
             },
             Operation::Delete(name) => match self.of.remove(*name) {
                 Some(log) => {
+                    self.by_id.remove(&log.id);
                     applying.effect(Effect::Delete(log.id));
                     Outcome::Done
                 }

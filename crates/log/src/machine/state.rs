@@ -1,5 +1,7 @@
 //! All logs of a service.
 
+use std::ops::Bound;
+
 use bytes::Bytes;
 use imbl::OrdMap;
 use rota_core::bytes::{Reader, put_bytes, take_bytes, take_list};
@@ -11,6 +13,8 @@ use super::log::Log;
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Logs {
     pub(super) of: OrdMap<Bytes, Log>,
+    /// The name of each log, by its number.
+    pub(super) by_id: OrdMap<u64, Bytes>,
     /// The number of the log that was made last.
     pub(super) last_id: u64,
     /// The time, in milliseconds since 1970: the latest of all commands.
@@ -38,6 +42,11 @@ impl Logs {
         self.of.range(name.clone()..)
     }
 
+    /// The logs with a number above this one, in the order in which they were made.
+    pub fn after(&self, id: u64) -> impl Iterator<Item = (&u64, &Bytes)> {
+        self.by_id.range((Bound::Excluded(id), Bound::Unbounded))
+    }
+
     /// The number of logs.
     pub fn len(&self) -> usize {
         self.of.len()
@@ -50,7 +59,7 @@ impl Logs {
 
     /// Whether there was a log with this number that is not there any more.
     pub fn is_gone(&self, id: u64) -> bool {
-        (1..=self.last_id).contains(&id) && self.of.values().all(|log| log.id != id)
+        (1..=self.last_id).contains(&id) && !self.by_id.contains_key(&id)
     }
 
     /// The time of the logs, in milliseconds since 1970.
@@ -95,8 +104,13 @@ impl Logs {
             Some((name, Log::take(bytes)?))
         })?;
         let is_sound = of.iter().all(|(_, log)| log.id <= last_id);
-        is_sound.then(|| Self {
+        let by_id = of
+            .iter()
+            .map(|(name, log): &(Bytes, Log)| (log.id, name.clone()));
+        let by_id: OrdMap<u64, Bytes> = by_id.collect();
+        (is_sound && by_id.len() == of.len()).then(|| Self {
             of: of.into_iter().collect(),
+            by_id,
             last_id,
             stamp,
             last,

@@ -8,8 +8,8 @@ use rota_resp::Reply;
 
 use super::client::Client;
 use super::names::names;
+use super::parts::Part;
 use super::reading::ReadFailed;
-use super::streams::Part;
 use crate::machine::{Log, Logs, Position};
 use crate::redis::{Read, id_of};
 

@@ -79,8 +79,8 @@ impl Around<FileDir> for Neighbours {
         }
     }
 
-    fn get_all(&self, store: &Store<FileDir>) -> io::Result<()> {
-        self.source.get_all(store)
+    fn get_all(&self, store: &Store<FileDir>, still: &dyn Fn() -> bool) -> io::Result<()> {
+        self.source.get_all(store, still)
     }
 
     fn was_told(&self, state: u64) -> bool {

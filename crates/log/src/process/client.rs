@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
-use rota_front::{Stream, Wire, now};
+use rota_front::{Stream, Wire, now, rings};
 use rota_resp::{Limits, Reply};
 
 use super::info::info;
@@ -46,7 +46,7 @@ pub(super) async fn serve(
     number: u64,
 ) -> io::Result<()> {
     let guests = Arc::clone(&server.guests);
-    let is_open = guests.users.is_open();
+    let is_open = guests.users.now().is_open();
     let mut client = Client {
         server: &server,
         connection: Connection::new(number, is_open, server.others),
@@ -82,20 +82,24 @@ impl Client<'_> {
                 }
             };
             counted.commands.fetch_add(1, SeqCst);
+            let had_logged_in = self.connection.who.has_logged_in();
+            if self.connection.who.look(&self.server.guests.users) {
+                self.connection.break_queue();
+            }
             if request.is_too_large() {
                 self.flush().await?;
                 let reply = self.connection.refuse_large();
                 self.say(&reply);
                 continue;
             }
-            let had_logged_in = self.connection.who.has_logged_in();
             let step = self.connection.take(request.into_arguments());
             if !self.step(step).await? {
                 return Ok(false);
             }
-            if had_logged_in && !self.connection.who.has_logged_in() {
-                // The client has to prove again who it is.
-                self.wire.log_in(false);
+            let has_logged_in = self.connection.who.has_logged_in();
+            if had_logged_in != has_logged_in {
+                // The client has to prove again who it is, or need not any more.
+                self.wire.log_in(has_logged_in);
             }
             self.make_room().await?;
         }
@@ -122,6 +126,14 @@ impl Client<'_> {
             }
             Step::Transaction(tasks) => self.transaction(tasks).await,
             Step::Read(read) => self.read(&read).await?,
+            Step::Rings(ask) => {
+                let orders = &self.server.way.orders;
+                let (of, source) = (orders.clone(), Arc::clone(&self.server.source));
+                let looks = (move || of.rings(), move |of| source.presence(of));
+                let order = |ring, command| orders.order(ring, command);
+                let reply = rings::answer(ask, looks, order).await;
+                self.say(&reply);
+            }
             Step::Info(sections) => {
                 let text = info(self.server, &sections);
                 self.say(&Reply::Text(text));
@@ -135,7 +147,7 @@ impl Client<'_> {
         let guests = &self.server.guests;
         let turn_away = |what| guests.turn_away(self.wire.who(), &what);
         let who = &mut self.connection.who;
-        let reply = who.login(&guests.users, login, welcome, turn_away);
+        let reply = who.login(&guests.users.now(), login, welcome, turn_away);
         self.wire.log_in(who.has_logged_in());
         reply
     }

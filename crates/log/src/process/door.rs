@@ -10,7 +10,7 @@ use rota_core::contract::{NodeId, Process};
 use rota_net::{KeyRing, Landing, RpcConnection};
 use rota_storage::acceptor::FileDir;
 
-use super::source::{Ask, MOST_BYTES, Told};
+use super::question::{Ask, MOST_BYTES, Told};
 use crate::machine::Position;
 use crate::replicated::View;
 use crate::store::{ReadError, Store};

@@ -96,5 +96,6 @@ fn rota(server: &Server) -> Vec<(&'static str, String)> {
         ("damaged", status.damaged.to_string()),
         ("repaired", status.repaired.to_string()),
         ("outcomes_unknown", count(&server.unknown)),
+        ("unreadable", count(&server.unreadable)),
     ]
 }

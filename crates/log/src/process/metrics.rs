@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use rota_front::metrics::Text;
+use rota_front::rings;
 use rota_replica::Replica;
 
 use super::around::LogMachine;
@@ -93,6 +94,11 @@ impl Of {
                 "Files that were put in order with what others have.",
             ),
             ("disk_errors", status.errors, "What the disk has refused."),
+            (
+                "unreadable",
+                of(&server.unreadable),
+                "Messages and batches that were ordered and that this version cannot read: other processes have another one.",
+            ),
             (
                 "got_bytes",
                 of(&server.source.bytes),
@@ -189,6 +195,21 @@ impl Of {
                 "How often it began anew with a state of another replica.",
             ),
         ]);
+        text.gauges(&[
+            (
+                "answers_kept",
+                status.answers_kept as u64,
+                "Answers to messages of other processes that are kept, as those may come for them.",
+            ),
+            (
+                "answers_kept_bytes",
+                status.answers_kept_bytes as u64,
+                "Their bytes.",
+            ),
+        ]);
+        if let Some(rings) = &status.rings {
+            rings::tell(text, rings);
+        }
         text.gauges(&[(
             "stopped",
             u64::from(status.ended.is_some()),

@@ -67,7 +67,7 @@ impl Pulse {
         pulse.threads.push(get.spawn(move || {
             while !ends.load(SeqCst) {
                 // The call ends at a stop, too.
-                if let Err(error) = source.get_all(&store) {
+                if let Err(error) = source.get_all(&store, &|| true) {
                     tracing::debug!(%error, "entries are missing");
                 }
                 thread::sleep(LOOK);

@@ -29,6 +29,8 @@ pub(super) struct Server {
     pub(super) batches: AtomicU64,
     /// The number of batches whose outcome is not known.
     pub(super) unknown: AtomicU64,
+    /// The number of messages and batches that were ordered and could not be read.
+    pub(super) unreadable: Arc<AtomicU64>,
     /// Entries that were told, and their bytes.
     pub(super) told: AtomicU64,
     pub(super) told_bytes: AtomicU64,

@@ -8,12 +8,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use rota_core::contract::{NodeId, Process};
+use rota_front::rings::Presence;
 use rota_net::{KeyRing, RpcConnection};
 use rota_storage::acceptor::FileDir;
 
 use super::lock;
+use super::question::{Ask, MOST_BYTES, Told};
+use crate::config::PARTITION;
 use crate::machine::Position;
 use crate::store::{Missing, Run, Store};
 
@@ -25,92 +27,6 @@ const AGAIN: Duration = Duration::from_millis(200);
 const SILENT: Duration = Duration::from_secs(10);
 /// The time between two warnings that no process gives entries.
 const SAY: Duration = Duration::from_secs(5);
-/// The bytes that are asked for at once.
-pub(super) const MOST_BYTES: u32 = 1 << 20;
-
-/// A question, as four numbers: `u64` each, but for the last one, a `u32`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Ask {
-    /// The number of a log.
-    pub(super) log: u64,
-    /// The first position.
-    pub(super) from: Position,
-    /// The position behind the last.
-    pub(super) to: Position,
-    /// The number of bytes, about.
-    pub(super) most: u32,
-}
-
-/// An answer.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Told {
-    /// Entries, as the store has them.
-    Run(Bytes),
-    /// The entries were trimmed: this is the first position that is kept.
-    Trimmed(Position),
-    /// The process does not have the entries, either.
-    Nothing,
-    /// The rings of the process's configuration.
-    Configuration(Vec<u16>),
-}
-
-impl Ask {
-    /// The question for the configuration: no log has this number.
-    pub(super) const CONFIGURATION: Self = Self {
-        log: 0,
-        from: 0,
-        to: 0,
-        most: 0,
-    };
-
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let numbers = [self.log, self.from, self.to];
-        let mut out: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
-        out.extend(self.most.to_le_bytes());
-        out
-    }
-
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut bytes = rota_core::bytes::Reader(bytes);
-        let ask = Self {
-            log: bytes.u64()?,
-            from: bytes.u64()?,
-            to: bytes.u64()?,
-            most: bytes.u32()?,
-        };
-        bytes.0.is_empty().then_some(ask)
-    }
-}
-
-impl Told {
-    pub(super) fn encode(&self) -> Vec<u8> {
-        match self {
-            Self::Run(run) => [&[0], &run[..]].concat(),
-            Self::Trimmed(first) => [&[1], &first.to_le_bytes()[..]].concat(),
-            Self::Nothing => vec![2],
-            Self::Configuration(rings) => {
-                let rings = rings.iter().flat_map(|ring| ring.to_le_bytes());
-                [3].into_iter().chain(rings).collect()
-            }
-        }
-    }
-
-    pub(super) fn decode(bytes: Vec<u8>) -> Option<Self> {
-        let bytes = Bytes::from(bytes);
-        Some(match (bytes.first()?, bytes.len()) {
-            (0, _) => Self::Run(bytes.slice(1..)),
-            (1, 9) => Self::Trimmed(u64::from_le_bytes(bytes[1..].try_into().ok()?)),
-            (2, 1) => Self::Nothing,
-            (3, _) => {
-                let (rings, rest) = bytes[1..].as_chunks::<2>();
-                let rings = rings.iter().map(|ring| u16::from_le_bytes(*ring));
-                rest.is_empty()
-                    .then(|| Self::Configuration(rings.collect()))?
-            }
-            _ => return None,
-        })
-    }
-}
 
 /// The other processes, with connections to them.
 pub(super) struct Source {
@@ -185,12 +101,30 @@ impl Source {
 
     /// The configured rings of all other processes that answer.
     pub(super) fn configurations(&self) -> Vec<(NodeId, Vec<u16>)> {
-        let all =
-            (0..self.others.len()).filter_map(|which| match self.ask(which, &Ask::CONFIGURATION) {
-                Ok(Told::Configuration(rings)) => Some((self.others[which].0, rings)),
-                _ => None,
-            });
+        let others = self.others.iter().enumerate();
+        let all = others.filter_map(|(at, (other, _))| match self.ask(at, &Ask::CONFIGURATION) {
+            Ok(Told::Configuration(rings)) => Some((*other, rings)),
+            _ => None,
+        });
         all.collect()
+    }
+
+    /// The replicas of a partition, and whether each is there: all processes have the only one. The call blocks.
+    pub(super) fn presence(&self, of: u32) -> Presence {
+        if of != PARTITION {
+            return Presence::new();
+        }
+        let is_there = |to| RpcConnection::dial(self.own, to, self.keys.as_ref(), PATIENCE).is_ok();
+        thread::scope(|scope| {
+            let ask = |to| thread::Builder::new().spawn_scoped(scope, move || is_there(to));
+            let asked: Vec<_> = self.others.iter().map(|&to| (to.0, ask(to))).collect();
+            // Without an answer it counts as there: nothing is let go then.
+            let told = asked.into_iter().map(|(node, asked)| {
+                let told = asked.map(thread::ScopedJoinHandle::join);
+                (node, !matches!(told, Ok(Ok(false))))
+            });
+            told.chain([(self.own.0.node, true)]).collect()
+        })
     }
 
     /// Some of these entries, from the first on, if any process has them. The call blocks.
@@ -222,28 +156,41 @@ impl Source {
         Told::Nothing
     }
 
-    /// Gets all entries that a store does not have, until it has them or the process stops.
+    /// Gets all entries that a store does not have, until it has them, the process stops, or `still` says that nobody
+    /// needs them any more.
     ///
     /// # Errors
-    /// The process stops.
-    pub(super) fn get_all(&self, store: &Store<FileDir>) -> io::Result<()> {
-        let mut said: Option<Instant> = None;
+    /// It was not to go on.
+    pub(super) fn get_all(
+        &self,
+        store: &Store<FileDir>,
+        still: &dyn Fn() -> bool,
+    ) -> io::Result<()> {
+        let (mut said, mut failed): (Option<Instant>, usize) = (None, 0);
         loop {
             let missing = store.missing();
-            let Some(first) = missing.first() else {
+            if missing.is_empty() {
                 return Ok(());
-            };
-            if self.stop.load(SeqCst) {
-                return Err(io::Error::other("it is to stop"));
             }
-            match self.get(store, first) {
+            // Entries that nobody gives now do not hold up others.
+            let next = &missing[failed % missing.len()];
+            if self.stop.load(SeqCst) || !still() {
+                return Err(io::Error::other("it is not to go on"));
+            }
+            match self.get(store, next) {
                 Ok(true) => continue,
-                Ok(false) => {}
-                Err(error) => tracing::error!(%error, "entries that came cannot be written"),
+                Ok(false) => failed += 1,
+                Err(error) => {
+                    failed += 1;
+                    tracing::error!(%error, "entries that came cannot be written");
+                }
+            }
+            if failed % missing.len() > 0 {
+                continue;
             }
             if said.is_none_or(|said| said.elapsed() > SAY) {
                 said = Some(Instant::now());
-                let (log, from, to) = (first.log, first.from, first.to);
+                let (log, from, to) = (next.log, next.from, next.to);
                 tracing::warn!(
                     log,
                     from,

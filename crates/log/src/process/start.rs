@@ -12,7 +12,7 @@ use rota_core::contract::{Incarnation, NodeId, Process};
 use rota_front::access::Users;
 use rota_front::local::{bind, listen};
 use rota_front::metrics::{self, Text};
-use rota_front::{Guests, Local, SealError, Sealer};
+use rota_front::{Guests, Local, ReloadError, SealError, Sealer};
 use rota_multiring::Rank;
 use rota_net::{KeyRing, Landing};
 use rota_replica::{Orders, Ready, Replica, ReplicaStatus};
@@ -80,6 +80,7 @@ pub struct LogProcess {
     door: Option<Landing>,
     source: Arc<Source>,
     replica: Arc<Replica<LogMachine>>,
+    guests: Arc<Guests>,
 }
 
 impl fmt::Debug for LogProcess {
@@ -94,6 +95,7 @@ impl LogProcess {
     /// # Errors
     /// [`StartError`].
     pub fn start(config: &LogConfig, node: NodeId) -> Result<Self, StartError> {
+        let config = &config.resolved(node);
         let process = config.process(node).ok_or(StartError::NoProcess(node))?;
         let begins = Begins {
             config,
@@ -109,7 +111,7 @@ impl LogProcess {
             told: begins.told(&store)?,
         };
         let machine = LogMachine::new(Arc::clone(&store), Box::new(neighbours));
-        let view = machine.view();
+        let (view, unreadable) = (machine.view(), machine.unreadable());
         // Other processes may need the listener before this one has begun.
         let door = begins.door(&store, &view)?;
         begins.compare(&source)?;
@@ -124,10 +126,11 @@ impl LogProcess {
             (config.patience(), Arc::clone(&is_full)),
         );
         let has = (Arc::clone(&store), Arc::clone(&source), waiters);
-        let server = Arc::new(begins.server(way, has, view)?);
+        let server = Arc::new(begins.server(way, has, (view, unreadable))?);
         let pulse = begins.pulse((replica.orders(), ready), (&server, is_full))?;
         let metrics = begins.metrics(&server, &replica)?;
         Ok(Self {
+            guests: Arc::clone(&server.guests),
             listeners: begins.listeners(server)?,
             metrics,
             pulse: Some(pulse),
@@ -137,7 +140,21 @@ impl LogProcess {
         })
     }
 
-    /// The state of its replica.
+    /// Puts the users of a configuration into force, also for clients that are connected. `false`: they are the same.
+    /// Nothing else of the configuration counts before the next start.
+    ///
+    /// # Errors
+    /// [`ReloadError`]: then the users are those of before.
+    pub fn reload(&self, config: &LogConfig) -> Result<bool, ReloadError> {
+        self.guests.users.reload(&config.log.user)
+    }
+
+    /// The reason why its replica has stopped, if it has.
+    pub fn ended(&self) -> Option<String> {
+        self.replica.ended()
+    }
+
+    /// The state of its replica. It waits while the replica takes in the state of another one.
     pub fn status(&self) -> ReplicaStatus {
         self.replica.status()
     }
@@ -288,10 +305,11 @@ impl Begins<'_> {
         &self,
         way: Way,
         (store, source, waiters): (Arc<Store<FileDir>>, Arc<Source>, Waiters),
-        view: View,
+        (view, unreadable): (View, Arc<AtomicU64>),
     ) -> Result<Server, StartError> {
         Ok(Server {
             view,
+            unreadable,
             guests: self.guests()?,
             way,
             store,

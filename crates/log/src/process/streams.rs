@@ -5,14 +5,18 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
+use rota_front::command::error;
+use rota_front::place::place_text;
 use rota_resp::{Reply, Version};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::client::Client;
+use super::merging::Merger;
+use super::parts::{Part, begin, parts, trimmed};
 use super::reading::ReadFailed;
 use super::waiters::Waiter;
-use crate::machine::{Log, Position};
-use crate::redis::{After, Read, Streams, id_of};
+use crate::machine::Position;
+use crate::redis::{After, Read, Streams};
 use crate::store::Run;
 
 /// The bytes up to which a reply is read as a whole before anything of it is told.
@@ -21,23 +25,11 @@ const LITTLE_BYTES: usize = 4 << 20;
 const AGAIN: Duration = Duration::from_millis(1);
 /// The number of entries that are read at once when they are told backwards.
 const BACK: u64 = 256;
-
-/// The entries of a log from a position on and before another one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Part {
-    pub(super) log: u64,
-    pub(super) from: Position,
-    pub(super) to: Position,
-}
-
-impl Part {
-    pub(super) const fn len(&self) -> u64 {
-        self.to.saturating_sub(self.from)
-    }
-}
+/// The number of entries of several logs, at most, if the client names none.
+const MERGED: u64 = 1_000;
 
 /// The error that ends a connection: the client was told a number of entries, and they are not there.
-pub(super) fn lost(why: ReadFailed) -> io::Error {
+fn lost(why: ReadFailed) -> io::Error {
     match why {
         ReadFailed::Trimmed => io::Error::other("entries were trimmed as they were told"),
         ReadFailed::Nowhere => io::Error::other("no process has entries that are to be told"),
@@ -179,7 +171,7 @@ impl Client<'_> {
         self.count(run.next() - run.first(), run.bytes().len());
     }
 
-    pub(super) fn count(&self, entries: u64, bytes: usize) {
+    fn count(&self, entries: u64, bytes: usize) {
         use std::sync::atomic::Ordering::Relaxed;
         self.server.told.fetch_add(entries, Relaxed);
         self.server.told_bytes.fetch_add(bytes as u64, Relaxed);
@@ -207,6 +199,7 @@ impl Client<'_> {
     }
 
     async fn streams(&mut self, streams: &Streams) -> io::Result<()> {
+        let users = self.server.guests.users.number();
         let logs: Vec<&Bytes> = streams.of.iter().map(|(log, _)| log).collect();
         let waiter = streams.block.map(|_| self.server.waiters.wait_for(&logs));
         let until = streams.block.map(|block| Instant::now() + block);
@@ -220,6 +213,11 @@ impl Client<'_> {
         let begins: Vec<Position> = streams.of.iter().zip(&heads).map(begin).collect();
         let mut is_last = streams.block.is_none();
         loop {
+            if self.server.guests.users.number() != users {
+                // What this client may read may be less than when it asked.
+                self.say(&error("UNBLOCKED the users have changed: ask again"));
+                return Ok(());
+            }
             let heads = self.server.heads(logs.iter().copied());
             if streams.is_merged
                 && let Some(refusal) = trimmed(&logs, &begins, &heads)
@@ -281,6 +279,33 @@ impl Client<'_> {
         }
     }
 
+    /// Tells entries in the order of all logs. Each comes with its log and its place.
+    async fn tell_merged(&mut self, streams: &Streams, parts: &[Part]) -> io::Result<()> {
+        let all: u64 = parts.iter().map(Part::len).sum();
+        let most = all.min(streams.count.unwrap_or(MERGED));
+        if most == 0 {
+            self.say(&Reply::NullArray);
+            return Ok(());
+        }
+        self.head(b'*', most);
+        let mut merger = Merger::begin(self.server, parts).await.map_err(lost)?;
+        for _ in 0..most {
+            let next = merger.next(self.server).await.map_err(lost)?;
+            let Some((at, place, payload)) = next else {
+                break;
+            };
+            self.head(b'*', 4);
+            self.say(&Reply::Bulk(streams.of[at].0.clone()));
+            // The id and the fields, without the head of the array of two that they are in the payload.
+            let rest = payload.get(4..).unwrap_or_default();
+            self.wire.out.extend_from_slice(rest);
+            self.say(&Reply::from(place_text(Some(place))));
+            self.count(1, payload.len());
+            self.make_room().await?;
+        }
+        Ok(())
+    }
+
     /// Tells the entries of each log. `false`: some were trimmed, and nothing was told.
     async fn tell_each(&mut self, streams: &Streams, mut parts: Vec<Part>) -> io::Result<bool> {
         let most = streams.count.unwrap_or(u64::MAX);
@@ -323,46 +348,4 @@ impl Client<'_> {
         }
         Ok(true)
     }
-}
-
-/// The position at which a reader goes on in a log.
-fn begin(((_, after), head): (&(Bytes, After), &Option<Log>)) -> Position {
-    let next = head.as_ref().map_or(1, |head| head.next);
-    let first = head.as_ref().map_or(1, |head| head.first);
-    match after {
-        After::Position(position) => position.saturating_add(1),
-        After::Last => next,
-        After::BeforeLast => next.saturating_sub(1).max(first),
-    }
-}
-
-fn parts(begins: &[Position], heads: &[Option<Log>]) -> Vec<Part> {
-    let part = |(from, head): (&Position, &Option<Log>)| match head {
-        Some(head) => Part {
-            log: head.id,
-            from: (*from).max(head.first),
-            to: head.next,
-        },
-        None => Part {
-            log: 0,
-            from: *from,
-            to: *from,
-        },
-    };
-    begins.iter().zip(heads).map(part).collect()
-}
-
-/// The error of a reader before which entries were trimmed that it has not seen.
-fn trimmed(logs: &[&Bytes], begins: &[Position], heads: &[Option<Log>]) -> Option<Reply> {
-    let mut all = logs.iter().zip(begins).zip(heads);
-    all.find_map(|((log, from), head)| {
-        let first = head.as_ref()?.first;
-        (*from < first).then(|| {
-            Reply::Error(format!(
-                "TRIMMED the first entry of {} that is kept is {}",
-                String::from_utf8_lossy(log),
-                id_of(first)
-            ))
-        })
-    })
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use rota_front::command::{Entry, error, is, number, syntax, unknown, wrong_count};
-use rota_front::{Hello, Who, session};
+use rota_front::{Hello, Who, rings, session};
 use rota_resp::Reply;
 
 use super::change::Change;
@@ -28,6 +28,8 @@ pub enum Step {
     Read(Read),
     /// Reply with the state of the process: these sections, or all.
     Info(Vec<Bytes>),
+    /// Show the rings, or order something about what they keep.
+    Rings(rings::Ask),
 }
 
 /// A command of a transaction.
@@ -81,7 +83,8 @@ impl Connection {
         error("ERR the command is too large: an entry has 768 KiB at most, and a command 3 MiB")
     }
 
-    fn break_queue(&mut self) {
+    /// Has the transaction that has begun refused, if one has.
+    pub fn break_queue(&mut self) {
         if let Some(queue) = &mut self.queue {
             *queue = Queue {
                 is_broken: true,
@@ -241,6 +244,7 @@ impl Connection {
                 kind: None,
             })),
             "info" => Step::Info(arguments),
+            "rings" => rings::ask(&arguments).map_or_else(Step::Reply, Step::Rings),
             "hello" => said(self.who.hello(&arguments, false)),
             "auth" => said(self.who.auth(&arguments)),
             name => Step::Reply(self.known(name, &arguments)),

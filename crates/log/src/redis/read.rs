@@ -47,7 +47,7 @@ pub enum Read {
 /// The choice of names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Names {
-    /// The number of names before the first one.
+    /// The number of the log that was told last; 0: none.
     pub cursor: u64,
     /// The number of names at a time; none: all, without a cursor.
     pub count: Option<u64>,

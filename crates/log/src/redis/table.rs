@@ -9,6 +9,7 @@ const W: &[&str] = &["write", "denyoom", "fast"];
 const D: &[&str] = &["write", "fast"];
 const C: &[&str] = &["loading", "stale", "fast"];
 const T: &[&str] = &["noscript", "loading", "stale", "fast"];
+const M: &[&str] = &["write", "admin", "noscript"];
 const A: &[&str] = &["loading", "stale"];
 
 const NONE: (i64, i64, i64) = (0, 0, 0);
@@ -36,6 +37,7 @@ pub const TABLE: &[Entry] = &[
     Entry::new("ping", -1, C, NONE),
     Entry::new("quit", -1, T, NONE),
     Entry::new("reset", 1, T, NONE),
+    Entry::new("rings", -1, M, NONE).of(Reach::All),
     Entry::new("rota", -3, D, SECOND),
     Entry::new("scan", -2, S, NONE).of(Reach::All),
     Entry::new("select", 2, C, NONE),

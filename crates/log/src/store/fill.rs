@@ -51,7 +51,7 @@ impl<D: LogDisk> Inner<D> {
         let put = self.put(log, first, part.bytes(), target);
         let mut state = lock(&self.state);
         if let Err(error) = put {
-            state.fail("fill", &error);
+            state.troubles.on_error("fill", &error);
             return Err(error);
         }
         // The records may have been trimmed meanwhile: then their file is removed as all trimmed ones are.

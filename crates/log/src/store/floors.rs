@@ -131,7 +131,7 @@ impl<D: LogDisk> Inner<D> {
         if let Err(error) = &written {
             let mut state = lock(&self.state);
             state.are_floors_dirty = true;
-            state.fail("write of floors", error);
+            state.troubles.on_error("write of floors", error);
         }
         written
     }

@@ -23,10 +23,12 @@
 
 mod begin;
 mod cache;
+mod chunk;
 mod error;
 mod files;
 mod fill;
 mod floors;
+mod marks;
 mod ranges;
 mod read;
 pub mod record;
@@ -36,6 +38,7 @@ mod segment;
 mod state;
 mod sync;
 mod tails;
+mod uses;
 mod writer;
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -150,12 +153,9 @@ impl<D: LogDisk + 'static> Store<D> {
     /// `WouldBlock` when another process has it; else the system's own.
     pub fn open(mut disk: D, options: Options) -> io::Result<Self> {
         disk.lock()?;
-        let mut state = State {
-            options: options.clone(),
-            // No file has a number that another process has given.
-            ids: getrandom::u64().map_err(io::Error::from)? >> 1,
-            ..State::default()
-        };
+        // No file has a number that another process has given.
+        let ids = getrandom::u64().map_err(io::Error::from)? >> 1;
+        let mut state = State::new(options.clone(), ids);
         match floors::read_floors(&disk)? {
             Some(floors) => {
                 for (log, floor) in floors {
@@ -165,7 +165,7 @@ impl<D: LogDisk + 'static> Store<D> {
                 }
             }
             // Trimmed records then count as lost, and another replica says that they are trimmed.
-            None => state.counters.damaged += 1,
+            None => state.troubles.on_damage(),
         }
         let fresh = getrandom::u64().map_err(io::Error::from)?;
         let disk = Mutex::new(disk);
@@ -228,7 +228,7 @@ impl<D: LogDisk + 'static> Store<D> {
         {
             let mut state = lock(&self.inner.state);
             state.raise(log, DELETED);
-            let mark = state.mark;
+            let mark = state.marks.newest();
             let entry = state.logs.entry(log).or_default();
             entry.deleted_before = Some(mark);
         }
@@ -263,15 +263,10 @@ impl<D: LogDisk + 'static> Store<D> {
     pub fn status(&self) -> Status {
         let state = lock(&self.inner.state);
         let mut status = Status {
-            cached_bytes: state.cached,
-            unwritten_bytes: state.unwritten,
-            gaps: state.counters.gaps,
-            damaged: state.counters.damaged,
-            repaired: state.counters.repaired,
-            errors: state.counters.errors,
-            last_error: state.last_error.clone(),
+            cached_bytes: state.cache.cost(),
+            unwritten_bytes: state.cache.unwritten(),
             is_failing: state.is_failing,
-            ..Status::default()
+            ..state.troubles.status()
         };
         for entry in state.logs.values() {
             status.segments += entry.segments.len();
@@ -281,15 +276,6 @@ impl<D: LogDisk + 'static> Store<D> {
             status.missing_records += missing.sum::<u64>();
         }
         status
-    }
-}
-
-impl State {
-    const fn has_room(&self, bytes: usize) -> bool {
-        self.unwritten == 0
-            || self.unwritten + bytes <= self.options.unwritten_bytes
-            || self.is_failing
-            || self.is_stopping
     }
 }
 

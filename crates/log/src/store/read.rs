@@ -75,6 +75,14 @@ impl<D: LogDisk + 'static> Store<D> {
 }
 
 impl State {
+    /// Runs in memory with the records from `from` on: enough for `most` bytes, or one.
+    fn cached(&self, log: u64, from: u64, to: u64, most: usize) -> Vec<Run> {
+        match self.logs.get(&log) {
+            Some(entry) if from >= entry.floor => self.cache.runs(log, from, to, most),
+            _ => Vec::new(),
+        }
+    }
+
     fn find(&mut self, log: u64, from: u64, to: u64, most: usize) -> Result<Found, ReadError> {
         let Some(entry) = self.logs.get(&log) else {
             return Err(ReadError::NotThere { next: 0 });
@@ -90,11 +98,10 @@ impl State {
         if !pieces.is_empty() {
             return Ok(Found::Cached(pieces));
         }
-        if let Some(gap) = self.gap(log, from) {
-            let (from, to) = (gap.from, gap.to);
+        let entry = self.logs.get(&log);
+        if let Some((from, to)) = entry.and_then(|entry| entry.missing.at(from)) {
             return Err(ReadError::Missing { from, to });
         }
-        let entry = self.logs.get(&log);
         let Some((first, segment)) = entry.and_then(|entry| entry.segment_of(from)) else {
             let to = from + 1;
             return Err(ReadError::Missing { from, to });
@@ -132,7 +139,9 @@ impl State {
         segment.hint = None;
         // The file is going to be replaced.
         entry.seal(first);
-        self.counters.damaged += u64::from(is_new);
+        if is_new {
+            self.troubles.on_damage();
+        }
         let from = first.max(floor);
         match from < to {
             true => Some(ReadError::Damaged { from, to }),

@@ -137,7 +137,7 @@ impl<D: LogDisk + 'static> Repair<D> {
         let index = std::mem::take(&mut self.index);
         state.index(self.log, self.from, self.new_id, index);
         state.are_names_dirty = true;
-        state.counters.repaired += 1;
+        state.troubles.on_repair();
         drop(state);
         inner.files.close(self.old_id);
         if self.old_first != self.from {

@@ -63,7 +63,6 @@ impl<D: LogDisk + 'static> Store<D> {
             return 0;
         };
         let position = position.max(entry.floor);
-        let unwritten: usize = entry.chunks.iter().map(|chunk| chunk.unwritten()).sum();
         let segments = entry.segments.iter().rev();
         let segments = segments.take_while(|(_, segment)| segment.next > position);
         let sizes = segments.map(|(first, segment)| {
@@ -71,7 +70,7 @@ impl<D: LogDisk + 'static> Store<D> {
             let before = index.and_then(|index| index.before(position));
             segment.bytes - before.map_or(HEADER, |entry| entry.offset)
         });
-        unwritten as u64 + sizes.sum::<u64>()
+        state.cache.unwritten_of(log) + sizes.sum::<u64>()
     }
 
     /// The last known position such that `keep` bytes or more remain behind it; none if there are no more than that.
@@ -79,14 +78,14 @@ impl<D: LogDisk + 'static> Store<D> {
     pub fn position_at_bytes(&self, log: u64, keep: u64) -> Option<u64> {
         let state = lock(&self.inner.state);
         let entry = state.logs.get(&log)?;
-        let position = position_with(entry, keep)?;
+        let position = position_with(entry, state.cache.unwritten_of(log), keep)?;
         (position > entry.floor).then_some(position)
     }
 }
 
-fn position_with(entry: &Log, keep: u64) -> Option<u64> {
-    let unwritten: usize = entry.chunks.iter().map(|chunk| chunk.unwritten()).sum();
-    let mut behind = unwritten as u64;
+/// The last known position with `keep` bytes or more behind it, `unwritten` ones among them.
+fn position_with(entry: &Log, unwritten: u64, keep: u64) -> Option<u64> {
+    let mut behind = unwritten;
     for (first, segment) in entry.segments.iter().rev() {
         let bytes = segment.bytes - HEADER;
         if behind + bytes >= keep {

@@ -1,13 +1,17 @@
 //! The state of the store, in memory: the data about all logs, behind one lock that no thread holds while the disk
 //! works.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::cache::Chunk;
+use bytes::Bytes;
+
+use super::cache::Cache;
+use super::marks::{Marks, Snapshot};
 use super::ranges::Ranges;
 use super::segment::{Entry, Index};
 use super::tails::Extent;
-use super::{Missing, Options};
+use super::uses::Uses;
+use super::{Missing, Options, Status};
 
 /// The floor of a log that was deleted.
 pub(super) const DELETED: u64 = u64::MAX;
@@ -65,8 +69,6 @@ pub(super) struct Log {
     pub(super) filler: Option<u64>,
     /// The positions that are neither in files nor wait to be.
     pub(super) missing: Ranges,
-    /// The recent records, in memory.
-    pub(super) chunks: VecDeque<Chunk>,
 }
 
 impl Default for Log {
@@ -79,7 +81,6 @@ impl Default for Log {
             active: None,
             filler: None,
             missing: Ranges::default(),
-            chunks: VecDeque::new(),
         }
     }
 }
@@ -110,50 +111,65 @@ impl Log {
     }
 }
 
-/// An item of the writer's queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Queued {
-    /// A chunk of which something is not written.
-    Chunk {
-        /// The log.
-        log: u64,
-        /// The chunk.
-        id: u64,
-    },
-    /// A mark: all appends before it are in front of it in the queue.
-    Mark(u64),
+/// The failures and losses so far, for the operator.
+#[derive(Debug, Default)]
+pub(super) struct Troubles {
+    gaps: u64,
+    damaged: u64,
+    repaired: u64,
+    errors: u64,
+    last_error: Option<String>,
 }
 
-/// The contents of the files when all before a mark was written.
-#[derive(Clone, Debug)]
-pub(super) struct Snapshot {
-    pub(super) logs: BTreeMap<u64, Vec<Extent>>,
-    pub(super) gap: Option<Missing>,
+impl Troubles {
+    /// Records were given up, or lost.
+    pub(super) const fn on_gap(&mut self) {
+        self.gaps += 1;
+    }
+
+    /// A file was found to be damaged.
+    pub(super) const fn on_damage(&mut self) {
+        self.damaged += 1;
+    }
+
+    /// A damaged file was replaced.
+    pub(super) const fn on_repair(&mut self) {
+        self.repaired += 1;
+    }
+
+    /// The disk failed.
+    pub(super) fn on_error(&mut self, what: &str, error: &std::io::Error) {
+        self.errors += 1;
+        self.last_error = Some(format!("{what}: {error}"));
+    }
+
+    /// The last failure of the disk; empty if there was none.
+    pub(super) fn last_error(&self) -> String {
+        self.last_error.clone().unwrap_or_default()
+    }
+
+    /// A state of the store with these numbers, and no others.
+    pub(super) fn status(&self) -> Status {
+        Status {
+            gaps: self.gaps,
+            damaged: self.damaged,
+            repaired: self.repaired,
+            errors: self.errors,
+            last_error: self.last_error.clone(),
+            ..Status::default()
+        }
+    }
 }
 
-/// Numbers for [`Status`](super::Status).
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Counters {
-    pub(super) gaps: u64,
-    pub(super) damaged: u64,
-    pub(super) repaired: u64,
-    pub(super) errors: u64,
-}
-
-/// The whole state.
+/// The whole state: logs and their files, and the records that are not on the disk yet.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) options: Options,
     pub(super) logs: BTreeMap<u64, Log>,
-    pub(super) queue: VecDeque<Queued>,
-    /// Chunks in the order in which they came; the first ones are dropped first.
-    pub(super) arrival: VecDeque<(u64, u64)>,
-    pub(super) chunks: usize,
-    pub(super) cached: usize,
-    pub(super) unwritten: usize,
-    /// The newest mark. The unwritten records of a chunk are all before a mark, or all behind it.
-    pub(super) mark: u64,
-    pub(super) marks: BTreeMap<u64, Option<Snapshot>>,
+    pub(super) cache: Cache,
+    pub(super) marks: Marks,
+    uses: Uses,
+    pub(super) troubles: Troubles,
     /// Segments with records that are not durable yet.
     pub(super) dirty: BTreeSet<(u64, u64)>,
     pub(super) are_names_dirty: bool,
@@ -164,17 +180,22 @@ pub(super) struct State {
     pub(super) in_flight: Option<u64>,
     pub(super) is_failing: bool,
     pub(super) is_stopping: bool,
-    pub(super) last_error: Option<String>,
-    pub(super) counters: Counters,
-    /// The segments that have an index, the least recently used first.
-    pub(super) indexes: BTreeMap<u64, (u64, u64)>,
-    pub(super) uses: u64,
-    pub(super) ids: u64,
+    /// The number that a file got last.
+    ids: u64,
 }
 
 impl State {
-    /// A number that nothing else has.
-    pub(super) fn fresh_id(&mut self) -> u64 {
+    /// The state of a store without logs. The first new file gets the number behind `ids`.
+    pub(super) fn new(options: Options, ids: u64) -> Self {
+        Self {
+            options,
+            ids,
+            ..Self::default()
+        }
+    }
+
+    /// A number that no other file has.
+    pub(super) const fn fresh_id(&mut self) -> u64 {
         self.ids += 1;
         self.ids
     }
@@ -190,13 +211,11 @@ impl State {
             };
         }
         self.logs.retain(|_, log| log.floor > 1);
-        self.queue.clear();
-        self.arrival.clear();
-        (self.chunks, self.cached, self.unwritten) = (0, 0, 0);
+        self.cache.clear();
         self.marks.clear();
         self.dirty.clear();
         self.trimmed.clear();
-        self.indexes.clear();
+        self.uses.clear();
         self.are_names_dirty = true;
     }
 
@@ -206,7 +225,7 @@ impl State {
         let entry = self.logs.get_mut(&log)?;
         entry.seal(first);
         let segment = entry.segments.remove(&first)?;
-        self.indexes.remove(&segment.used);
+        self.uses.forget(segment.used);
         Some(segment)
     }
 
@@ -225,8 +244,8 @@ impl State {
         let used = segment.used;
         entry.missing.add(from.position.max(floor), next);
         entry.seal(first);
-        self.indexes.remove(&used);
-        self.counters.gaps += 1;
+        self.uses.forget(used);
+        self.troubles.on_gap();
         if from.position == first {
             self.forget_segment(log, first);
         }
@@ -242,50 +261,19 @@ impl State {
 
     /// Notes a use of an index.
     pub(super) fn touch(&mut self, log: u64, first: u64) {
-        self.uses += 1;
-        let uses = self.uses;
         let segment = self.logs.get_mut(&log);
         let Some(segment) = segment.and_then(|log| log.segments.get_mut(&first)) else {
             return;
         };
-        self.indexes.remove(&segment.used);
-        segment.used = uses;
-        self.indexes.insert(uses, (log, first));
-        if self.indexes.len() > self.options.indexes {
-            let oldest = self.indexes.pop_first().map(|(_, of)| of);
-            let segment = oldest.and_then(|(log, first)| {
-                let log = self.logs.get_mut(&log)?;
-                log.segments.get_mut(&first)
-            });
-            if let Some(segment) = segment {
-                segment.index = None;
-            }
+        segment.used = self.uses.note(segment.used, (log, first));
+        let oldest = self.uses.drop_oldest(self.options.indexes);
+        let segment = oldest.and_then(|(log, first)| {
+            let log = self.logs.get_mut(&log)?;
+            log.segments.get_mut(&first)
+        });
+        if let Some(segment) = segment {
+            segment.index = None;
         }
-    }
-
-    /// The contents of all files, now that all before a mark is written.
-    pub(super) fn snapshot(&self) -> Snapshot {
-        let mut snapshot = Snapshot {
-            logs: BTreeMap::new(),
-            gap: None,
-        };
-        for (log, entry) in &self.logs {
-            let extent = |(first, segment): (&u64, &Segment)| Extent {
-                first: *first,
-                id: segment.id,
-                next: segment.next,
-                bytes: segment.bytes,
-            };
-            let extents: Vec<Extent> = entry.segments.iter().map(extent).collect();
-            if !extents.is_empty() {
-                snapshot.logs.insert(*log, extents);
-            }
-            if let Some((from, to)) = entry.missing.iter().next() {
-                let log = *log;
-                snapshot.gap.get_or_insert(Missing { log, from, to });
-            }
-        }
-        snapshot
     }
 
     /// Raises the floor of a log. Records below it go, from memory at once and from the disk soon.
@@ -301,11 +289,73 @@ impl State {
             self.trimmed.insert(log);
         }
         self.are_floors_dirty = true;
-        self.drop_below(log, floor);
+        self.cache.drop_below(log, floor);
     }
 
-    pub(super) fn fail(&mut self, what: &str, error: &std::io::Error) {
-        self.counters.errors += 1;
-        self.last_error = Some(format!("{what}: {error}"));
+    /// Whether an append of so many bytes need not wait.
+    pub(super) const fn has_room(&self, bytes: usize) -> bool {
+        let most = self.options.unwritten_bytes;
+        self.cache.has_room(bytes, most) || self.is_failing || self.is_stopping
     }
+
+    /// Takes in a run. Runs below the floor are not kept: they are appended again behind a checkpoint that is older
+    /// than the floor.
+    pub(super) fn push(&mut self, log: u64, first: u64, count: u32, bytes: Bytes) {
+        let entry = self.logs.entry(log).or_default();
+        let next = first + u64::from(count);
+        if entry.next == 0 {
+            entry.next = first;
+        }
+        assert!(entry.next == first, "an append that leaves out positions");
+        entry.next = next;
+        if next <= entry.floor {
+            entry.deleted_before = None;
+            return;
+        }
+        let mark = self.marks.newest();
+        self.cache.push(log, (first, next), bytes, mark);
+    }
+
+    /// Makes room in memory.
+    pub(super) fn evict(&mut self) {
+        self.cache.evict(self.options.cache_bytes);
+    }
+
+    /// Gives up the oldest unwritten chunks while the disk fails and too much waits for it: they become gaps.
+    pub(super) fn give_up_oldest(&mut self) {
+        while self.is_failing && self.cache.unwritten() > self.options.unwritten_bytes {
+            let Some((log, from, next)) = self.cache.give_up_oldest() else {
+                break;
+            };
+            if let Some(entry) = self.logs.get_mut(&log) {
+                entry.missing.add(from.max(entry.floor), next);
+                self.troubles.on_gap();
+            }
+        }
+    }
+}
+
+/// The contents of all files, now that all before a mark is written.
+pub(super) fn snapshot(logs: &BTreeMap<u64, Log>) -> Snapshot {
+    let mut snapshot = Snapshot {
+        logs: BTreeMap::new(),
+        gap: None,
+    };
+    for (log, entry) in logs {
+        let extent = |(first, segment): (&u64, &Segment)| Extent {
+            first: *first,
+            id: segment.id,
+            next: segment.next,
+            bytes: segment.bytes,
+        };
+        let extents: Vec<Extent> = entry.segments.iter().map(extent).collect();
+        if !extents.is_empty() {
+            snapshot.logs.insert(*log, extents);
+        }
+        if let Some((from, to)) = entry.missing.iter().next() {
+            let log = *log;
+            snapshot.gap.get_or_insert(Missing { log, from, to });
+        }
+    }
+    snapshot
 }

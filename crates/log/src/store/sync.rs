@@ -7,14 +7,12 @@ use rota_storage::acceptor::{Access, LogDisk, LogFile as _};
 
 use crate::mutants::{self, Mutant};
 
+use super::marks::{Known, Snapshot};
 use super::record::{Run, Seed};
 use super::segment::{Blocks, Entry, HEADER, header, name, walk};
-use super::state::{Queued, Segment, Snapshot};
+use super::state::Segment;
 use super::tails::{Extent, Tails};
 use super::{Inner, Store, lock};
-
-/// The number of marks without a sync that are remembered.
-const MARKS: usize = 8;
 
 /// All appends to a store until some time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -24,13 +22,8 @@ impl<D: LogDisk + 'static> Store<D> {
     /// A mark behind all appends until now.
     pub fn mark(&self) -> Mark {
         let mut state = lock(&self.inner.state);
-        state.mark += 1;
-        let mark = state.mark;
-        state.marks.insert(mark, None);
-        while state.marks.len() > MARKS {
-            state.marks.pop_first();
-        }
-        state.queue.push_back(Queued::Mark(mark));
+        let mark = state.marks.set();
+        state.cache.push_mark(mark);
         drop(state);
         self.inner.work.notify_one();
         Mark(mark)
@@ -40,7 +33,6 @@ impl<D: LogDisk + 'static> Store<D> {
     ///
     /// # Errors
     /// When the disk fails, records are missing, or a later mark was synced. A later mark may succeed.
-    /// tried.
     pub fn sync(&self, mark: Mark) -> io::Result<Tails> {
         let inner = &self.inner;
         let Snapshot { mut logs, gap } = inner.reached(mark)?;
@@ -66,23 +58,18 @@ impl<D: LogDisk> Inner<D> {
     fn reached(&self, mark: Mark) -> io::Result<Snapshot> {
         let mut state = lock(&self.state);
         loop {
-            match state.marks.get(&mark.0) {
-                None => return Err(io::Error::other("the mark is not known any more")),
-                Some(Some(_)) => break,
-                Some(None) if state.is_failing => {
-                    let why = state.last_error.clone().unwrap_or_default();
-                    return Err(io::Error::other(why));
+            match state.marks.take(mark.0) {
+                Known::Reached(snapshot) => return Ok(snapshot),
+                Known::Nothing => return Err(io::Error::other("the mark is not known any more")),
+                Known::Set if state.is_failing => {
+                    return Err(io::Error::other(state.troubles.last_error()));
                 }
-                Some(None) if state.is_stopping => {
+                Known::Set if state.is_stopping => {
                     return Err(io::Error::other("the store is closed"));
                 }
-                Some(None) => state = self.wait(state),
+                Known::Set => state = self.wait(state),
             }
         }
-        let later = state.marks.split_off(&(mark.0 + 1));
-        let mut reached = std::mem::replace(&mut state.marks, later);
-        let snapshot = reached.remove(&mark.0).flatten();
-        snapshot.ok_or_else(|| io::Error::other("the mark is not known any more"))
     }
 
     /// Gives extents the ids of files that were written anew or replaced, which have the same records.
@@ -107,7 +94,7 @@ impl<D: LogDisk> Inner<D> {
         while let Some((log, first)) = dirty.first().copied() {
             if let Err(error) = self.sync_segment(log, first) {
                 let mut state = lock(&self.state);
-                state.fail("sync", &error);
+                state.troubles.on_error("sync", &error);
                 state.dirty.extend(dirty);
                 return Err(error);
             }
@@ -120,7 +107,7 @@ impl<D: LogDisk> Inner<D> {
         if let Err(error) = &synced {
             let mut state = lock(&self.state);
             state.are_names_dirty = true;
-            state.fail("sync of names", error);
+            state.troubles.on_error("sync of names", error);
         }
         synced
     }

@@ -4,11 +4,11 @@ use std::io;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
 use rota_storage::acceptor::{Access, LogDisk, LogFile};
 
+use super::cache::{Unwritten, Work};
 use super::segment::{HEADER, Index, header, name};
-use super::state::{Queued, Segment, State};
+use super::state::{Segment, State, snapshot};
 use super::{Inner, Writing, lock};
 
 /// The bytes that are written at once, at most.
@@ -17,14 +17,9 @@ const BATCH: usize = 1 << 20;
 /// The time until a failed write is tried again.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// Consecutive records of a log that wait to be written.
+/// Records for the disk, and their place there.
 struct Batch {
-    log: u64,
-    first: u64,
-    next: u64,
-    bytes: Bytes,
-    /// The chunks, and the ends of their written parts after this batch: position and bytes.
-    chunks: Vec<(u64, u64, usize)>,
+    records: Unwritten,
     target: Target,
 }
 
@@ -49,53 +44,24 @@ pub enum Step {
 }
 
 impl State {
-    /// Takes the next batch out of the queue. Marks on the way to it are done.
-    fn take_batch(&mut self) -> Option<Batch> {
+    /// Takes the next batch, and tells whether marks on the way to it were reached for anybody.
+    fn take_batch(&mut self) -> (Option<Batch>, bool) {
         let most = BATCH.min(self.options.segment_bytes as usize);
-        let mut taken: Option<(u64, u64, u64)> = None;
-        let (mut pieces, mut chunks, mut length) = (Vec::new(), Vec::new(), 0);
-        while let Some(queued) = self.queue.front().copied() {
-            let (log, id) = match queued {
-                Queued::Mark(_) if taken.is_some() => break,
-                Queued::Mark(mark) => {
-                    self.queue.pop_front();
-                    if self.marks.contains_key(&mark) {
-                        let snapshot = self.snapshot();
-                        self.marks.insert(mark, Some(snapshot));
-                    }
-                    continue;
+        let mut has_reached = false;
+        loop {
+            match self.cache.take(most) {
+                None => return (None, has_reached),
+                Some(Work::Mark(mark)) => {
+                    has_reached |= self.marks.reach(mark, || snapshot(&self.logs));
                 }
-                Queued::Chunk { log, id } => (log, id),
-            };
-            let Some(chunk) = self.chunk(log, id) else {
-                self.queue.pop_front();
-                continue;
-            };
-            if let Some((of, _, next)) = &mut taken {
-                let follows = *of == log && *next == chunk.written;
-                if !follows || length + chunk.unwritten() > most {
-                    break;
+                Some(Work::Write(records)) => {
+                    let (log, first, length) = (records.log, records.first, records.bytes.len());
+                    self.in_flight = Some(log);
+                    let target = self.target(log, first, length, |log| log.active);
+                    return (Some(Batch { records, target }), has_reached);
                 }
-                *next = chunk.next;
-            } else {
-                taken = Some((log, chunk.written, chunk.next));
             }
-            let piece = chunk.bytes_from(chunk.written_bytes);
-            chunks.push((id, chunk.next, chunk.written_bytes + piece.len()));
-            length += piece.len();
-            pieces.push(piece);
-            self.queue.pop_front();
         }
-        let (log, first, next) = taken?;
-        self.in_flight = Some(log);
-        Some(Batch {
-            log,
-            first,
-            next,
-            bytes: joined(pieces, length),
-            chunks,
-            target: self.target(log, first, length, |log| log.active),
-        })
     }
 
     /// The place for records, given the file that may be written to.
@@ -165,30 +131,18 @@ impl State {
     fn wrote(&mut self, batch: &Batch) {
         self.in_flight = None;
         self.is_failing = false;
-        for (id, next, bytes) in batch.chunks.iter().rev() {
-            let Some(chunk) = self.chunk(batch.log, *id) else {
-                continue;
-            };
-            let more = bytes - chunk.written_bytes;
-            (chunk.written, chunk.written_bytes) = (*next, *bytes);
-            let has_rest = chunk.unwritten() > 0;
-            chunk.is_queued = has_rest;
-            self.unwritten -= more;
-            if has_rest {
-                let (log, id) = (batch.log, *id);
-                self.queue.push_front(Queued::Chunk { log, id });
-            }
-        }
-        let (log, first) = (batch.log, batch.first);
-        let at = self.extend(log, first, batch.next, &batch.bytes, batch.target);
-        if let (Some(at), Target::New { .. }) = (at, batch.target)
+        let (records, target) = (&batch.records, batch.target);
+        self.cache.on_written(records);
+        let (log, first, next) = (records.log, records.first, records.next);
+        let at = self.extend(log, first, next, &records.bytes, target);
+        if let (Some(at), Target::New { .. }) = (at, target)
             && let Some(entry) = self.logs.get_mut(&log)
         {
             entry.active = Some(at);
         }
         if let (None, Some(entry)) = (at, self.logs.get_mut(&log)) {
             // The file was found to be gone meanwhile.
-            entry.missing.add(first.max(entry.floor), batch.next);
+            entry.missing.add(first.max(entry.floor), next);
         }
         self.evict();
     }
@@ -196,22 +150,10 @@ impl State {
     fn wrote_not(&mut self, batch: &Batch, error: &io::Error) {
         self.in_flight = None;
         self.is_failing = true;
-        self.fail("write", error);
-        for (id, ..) in batch.chunks.iter().rev() {
-            let (log, id) = (batch.log, *id);
-            self.queue.push_front(Queued::Chunk { log, id });
-        }
+        self.troubles.on_error("write", error);
+        self.cache.on_not_written(&batch.records);
         self.give_up_oldest();
     }
-}
-
-fn joined(mut pieces: Vec<Bytes>, length: usize) -> Bytes {
-    if pieces.len() == 1 {
-        return pieces.pop().unwrap_or_default();
-    }
-    let mut all = BytesMut::with_capacity(length);
-    pieces.iter().for_each(|piece| all.extend_from_slice(piece));
-    all.freeze()
 }
 
 impl<D: LogDisk> Inner<D> {
@@ -242,7 +184,7 @@ impl<D: LogDisk> Inner<D> {
     /// known any more.
     fn on_nothing_left(&self) {
         let mut state = lock(&self.state);
-        if state.is_failing && state.unwritten == 0 {
+        if state.is_failing && state.cache.unwritten() == 0 {
             state.is_failing = false;
             drop(state);
             self.changed.notify_all();
@@ -255,8 +197,8 @@ impl<D: LogDisk> Inner<D> {
             return;
         };
         if error.kind() == io::ErrorKind::NotFound {
-            self.lose_file(batch.log, first, id);
-        } else if let Some(entry) = lock(&self.state).logs.get_mut(&batch.log) {
+            self.lose_file(batch.records.log, first, id);
+        } else if let Some(entry) = lock(&self.state).logs.get_mut(&batch.records.log) {
             entry.seal(first);
         }
     }
@@ -274,20 +216,18 @@ impl<D: LogDisk> Inner<D> {
             };
             *lock(&self.next_trim) = Instant::now() + wait;
         }
-        let (marks, batch) = {
-            let mut state = lock(&self.state);
-            let marks = state.marks.values().flatten().count();
-            let batch = state.take_batch();
-            (state.marks.values().flatten().count() != marks, batch)
-        };
-        if marks {
+        let (batch, has_reached) = lock(&self.state).take_batch();
+        if has_reached {
             self.changed.notify_all();
         }
         let Some(batch) = batch else {
             self.on_nothing_left();
-            return if marks { Step::Done } else { Step::Idle };
+            return if has_reached { Step::Done } else { Step::Idle };
         };
-        let put = self.put(batch.log, batch.first, &batch.bytes, batch.target);
+        let Unwritten {
+            log, first, bytes, ..
+        } = &batch.records;
+        let put = self.put(*log, *first, bytes, batch.target);
         let mut state = lock(&self.state);
         let step = match &put {
             Ok(()) => {
@@ -328,7 +268,7 @@ impl<D: LogDisk> Inner<D> {
         let removed = self.write_floors().and_then(|()| self.remove(&victims));
         if let Err(error) = &removed {
             let mut state = lock(&self.state);
-            state.fail("removal", error);
+            state.troubles.on_error("removal", error);
             state.trimmed.extend(victims.iter().map(|(log, _)| *log));
         }
         // Without a spare file only time is lost, on a disk that is full.
@@ -370,11 +310,11 @@ impl<D: LogDisk> Inner<D> {
             let due = match step {
                 // New appends must not have a failed write tried again sooner.
                 Step::Failed => Some(retry_at),
-                _ if !state.queue.is_empty() => Some(now),
+                _ if state.cache.has_work() => Some(now),
                 _ if !state.trimmed.is_empty() => Some(*lock(&self.next_trim)),
                 _ => None,
             };
-            if state.is_stopping && (state.queue.is_empty() || step == Step::Failed) {
+            if state.is_stopping && (!state.cache.has_work() || step == Step::Failed) {
                 return false;
             }
             state = match due {

@@ -88,7 +88,7 @@ impl Others {
 impl Around<SimDir> for Others {
     fn changed(&self, _: Option<&[Bytes]>) {}
 
-    fn get_all(&self, store: &Store<SimDir>) -> io::Result<()> {
+    fn get_all(&self, store: &Store<SimDir>, _: &dyn Fn() -> bool) -> io::Result<()> {
         while let Some(missing) = store.missing().first().copied() {
             match (self.some(missing), self.floor(missing)) {
                 (Some(run), _) => store.fill(&run)?,
@@ -292,7 +292,10 @@ impl Replicas {
         let mut machine = Replicated::new(Arc::clone(&store), Box::new(others));
         let (applied, state) = self.all[at].checkpoint.clone();
         match state.is_empty() {
-            false => machine.install(&mut &state[..]).expect("it is its own"),
+            false => {
+                machine.install(&mut &state[..]).expect("it is its own");
+                machine.complete(&|| true).expect("others are there");
+            }
             true => assert_eq!(store.begin(&[], None).expect("its disk works"), []),
         }
         let replica = &mut self.all[at];
@@ -315,6 +318,7 @@ impl Replicas {
         self.all[at].applied = state.0;
         let machine = self.all[at].machine.as_mut().expect("it runs");
         machine.install(&mut &state.1[..]).expect("it is sound");
+        machine.complete(&|| true).expect("others are there");
         self.counts.states_of_others += 1;
     }
 
@@ -401,7 +405,7 @@ impl Replicas {
                         me: at,
                         stores: Arc::clone(&self.stores),
                     };
-                    others.get_all(&store).expect("its disk works");
+                    others.get_all(&store, &|| true).expect("its disk works");
                     continue;
                 }
                 // It was trimmed at a place that this one has not come to again.

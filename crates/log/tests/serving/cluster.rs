@@ -69,9 +69,21 @@ impl Cluster {
         self.processes[usize::from(number) - 1] = None;
     }
 
-    pub fn client(&self, number: u16) -> Client {
+    /// A client that has said nothing yet.
+    pub fn stranger(&self, number: u16) -> Client {
         let process = self.config.process(node(number)).expect("a process");
-        let mut client = Client::new(tcp(self.config.clients_of(process).expect("a port")));
+        Client::new(tcp(self.config.clients_of(process).expect("a port")))
+    }
+
+    /// Has a process take the users of the configuration.
+    pub fn reload(&self, number: u16) -> bool {
+        let process = self.processes[usize::from(number) - 1].as_ref();
+        let reloaded = process.expect("it runs").reload(&self.config);
+        reloaded.expect("they are users")
+    }
+
+    pub fn client(&self, number: u16) -> Client {
+        let mut client = self.stranger(number);
         // Until it has caught up.
         client.insist("DBSIZE");
         client

@@ -1,7 +1,8 @@
 //! The entries on the disks of processes, and their fate.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -205,5 +206,126 @@ fn what_is_trimmed_frees_the_disk() {
         }
         assert!(began.elapsed() < Duration::from_secs(20), "{length}");
         thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The files of the log that was made first.
+fn of_first_log(cluster: &Cluster, number: u16) -> Vec<PathBuf> {
+    let name = |path: &PathBuf| Some(path.file_name()?.to_str()?.to_owned());
+    let is_it =
+        |path: &PathBuf| name(path).is_some_and(|name| name.starts_with("l0000000000000001-"));
+    segments(cluster, number)
+        .into_iter()
+        .filter(is_it)
+        .collect()
+}
+
+/// Multi-Ring §7.3: the disk is freed though clients append as fast as they are answered.
+#[test]
+fn what_is_trimmed_frees_the_disk_while_clients_append() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cluster = Cluster::start((1, 3), 29_400, directory.path());
+    let mut client = cluster.client(1);
+    // Four files.
+    fill(&mut client, "a", (500, 200_000));
+    for number in 1..=3 {
+        cluster.wait_for(number, "rota_log_disk_bytes ", |bytes| bytes > 95_000_000);
+        assert!(of_first_log(&cluster, number).len() >= 3);
+    }
+    let (is_over, appended) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (took, meanwhile) = thread::scope(|scope| {
+        for writer in 0..4_u16 {
+            let (cluster, is_over, appended) = (&cluster, &is_over, &appended);
+            scope.spawn(move || {
+                let mut client = cluster.client(writer % 3 + 1);
+                let (log, value) = (format!("b{writer}"), "v".repeat(10_000));
+                while !is_over.load(SeqCst) {
+                    let line = ["XADD", &log, "MAXLEN", "100", "*", "n", &value];
+                    assert!(client.send(&line));
+                    assert!(matches!(client.hear(), Reply::Bulk(_)));
+                    appended.fetch_add(1, SeqCst);
+                }
+            });
+        }
+        thread::sleep(Duration::from_secs(1));
+        let (began, before) = (Instant::now(), appended.load(SeqCst));
+        let trimmed = client.say("XTRIM a MAXLEN 1");
+        let is_free = |number: u16| of_first_log(&cluster, number).len() == 1;
+        while !(1..=3).all(is_free) && began.elapsed() < Duration::from_secs(60) {
+            thread::sleep(Duration::from_millis(20));
+        }
+        let (took, meanwhile) = (began.elapsed(), appended.load(SeqCst) - before);
+        is_over.store(true, SeqCst);
+        assert_eq!(trimmed, Reply::Integer(499));
+        (took, meanwhile)
+    });
+    println!("freed in {took:?}, while {meanwhile} entries were appended");
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(meanwhile > 10, "nobody appended");
+}
+
+/// A process that was stopped while it got entries did not start before it had them, and its acceptors were away so
+/// long.
+#[test]
+fn who_is_stopped_in_the_middle_of_a_state_votes_when_it_is_back_and_gets_the_rest() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut cluster = Cluster::with_short_memory(29_500, directory.path());
+    let mut client = cluster.client(1);
+    fill(&mut client, "a", (100, 1_000));
+    let expected = client.say("XRANGE a - +");
+    for number in 1..=3 {
+        let before = cluster.metric(number, "rota_log_checkpoints_total ");
+        for _ in 0..200 {
+            client.say("XADD c * n 1");
+        }
+        state(&cluster, number, before);
+    }
+    cluster.end(3);
+    fs::remove_dir_all(cluster.directory(3)).expect("it is there");
+    for _ in 0..1_500 {
+        client.say("XADD c * n 1");
+    }
+    // Nobody can give the entries of one log.
+    let aside = directory.path().join("aside");
+    fs::create_dir(&aside).expect("it is ours");
+    for number in [1, 2] {
+        cluster.end(number);
+    }
+    for number in [1, 2] {
+        for file in of_first_log(&cluster, number) {
+            let to = aside.join(format!("{number}"));
+            fs::create_dir_all(&to).expect("it is ours");
+            let name = file.file_name().expect("a name");
+            fs::rename(&file, to.join(name)).expect("it is there");
+        }
+    }
+    for number in [1, 2, 3] {
+        cluster.begin(number);
+    }
+    let mut client = cluster.client(1);
+    cluster.wait_for(3, "rota_log_missing_entries ", |missing| missing == 100);
+    assert_eq!(cluster.metric(3, "rota_log_open "), 0);
+    cluster.end(3);
+    cluster.begin(3);
+    cluster.wait_for(3, "rota_log_missing_entries ", |missing| missing == 100);
+    // With another process away there is a majority of the acceptors only with its own.
+    cluster.end(2);
+    let id = client.insist("XADD d * n 1");
+    assert_eq!(id, Reply::from("1-0"));
+    assert_eq!(cluster.metric(3, "rota_log_open "), 0);
+    give_back(&aside.join("2"), &cluster.directory(2).join("entries"));
+    cluster.begin(2);
+    for number in [3, 1] {
+        let mut client = cluster.client(number);
+        assert!(client.insist("XRANGE a - +") == expected, "{number}");
+        assert_eq!(client.say("XLEN d"), Reply::Integer(1));
+    }
+}
+
+fn give_back(from: &Path, to: &Path) {
+    for file in fs::read_dir(from).expect("it is there") {
+        let file = file.expect("it is there").path();
+        let name = file.file_name().expect("a name");
+        fs::rename(&file, to.join(name)).expect("it is there");
     }
 }

@@ -1,5 +1,6 @@
 //! The replies to clients of Redis' streams.
 
+use rota_front::access::UserSection;
 use rota_resp::{Replies, Reply, Request, Version};
 
 use crate::cluster::Cluster;
@@ -188,4 +189,36 @@ fn who_has_other_rings_than_the_others_does_not_start() {
     assert!(why.contains("all processes have to have the same"), "{why}");
     cluster.begin(3);
     cluster.client(3);
+}
+
+/// Who waits for what comes when users change may be one who may not read it any more.
+#[test]
+fn users_change_for_those_who_are_there_and_who_wait() {
+    let user = |name: &str, log: &str| UserSection {
+        name: name.to_owned(),
+        // Of "secret".
+        password_sha256: "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
+            .to_owned(),
+        keys: Some(vec![log.to_owned()]),
+        read_only: false,
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let of = ((1, 1), 29_600, directory.path());
+    let mut cluster = Cluster::with(of, |config| {
+        config.log.user = vec![user("ann", "a")];
+        config.log.patience_ms = Some(1_000);
+    });
+    let mut client = cluster.stranger(1);
+    assert_eq!(client.insist("AUTH ann secret"), Reply::OK);
+    client.insist("XADD a * n 1");
+    client.send(&["XREAD", "BLOCK", "20000", "STREAMS", "a", "$"]);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    cluster.config.log.user = vec![user("ann", "b")];
+    assert!(cluster.reload(1));
+    let Reply::Error(told) = client.hear() else {
+        panic!("it may not read that any more");
+    };
+    assert!(told.starts_with("UNBLOCKED"), "{told}");
+    assert!(client.say("XLEN a").is_error());
+    assert_eq!(client.say("XLEN b"), Reply::Integer(0));
 }

@@ -32,6 +32,10 @@ pub(super) struct Lane<T> {
     waiting: VecDeque<Item<T>>,
     bytes: usize,
     load: Load,
+    /// Nothing was left out from this instance on.
+    start: Instance,
+    /// The last hold that was ordered in the ring for the partition of this learner.
+    hold: Option<Instance>,
     /// For a mutant: instances that carried nothing.
     empty: u64,
 }
@@ -49,22 +53,85 @@ impl<T> Lane<T> {
             waiting: VecDeque::new(),
             bytes: 0,
             load: Load::new(),
+            start: next,
+            hold: None,
             empty: 0,
         }
     }
 
+    /// The same, without the messages before a round.
     pub fn from(self, from: Round) -> Self {
-        Self { from, ..self }
+        let first = self.of.first_of(from);
+        let at = self.waiting.partition_point(|item| item.instance < first);
+        let mut lane = Self { from, ..self };
+        lane.bytes -= lane
+            .waiting
+            .drain(..at)
+            .map(|item| item.bytes)
+            .sum::<usize>();
+        lane
     }
 
-    pub fn end(&mut self, until: Round) {
+    /// Nothing is delivered from a round on. Returns the lane of what has come behind that, if a hold there wants it
+    /// kept.
+    pub fn end(&mut self, until: Round) -> Option<Self> {
         self.until = Some(until);
-        while let Some(last) = self.waiting.back()
-            && self.of.round_of(last.instance) >= until
-        {
-            self.bytes -= last.bytes;
-            self.waiting.pop_back();
-        }
+        let first = self.of.first_of(until);
+        let at = self.waiting.partition_point(|item| item.instance < first);
+        let rest = self.waiting.split_off(at);
+        let bytes = rest.iter().map(|item| item.bytes).sum();
+        self.bytes -= bytes;
+        let hold = self
+            .hold
+            .filter(|hold| *hold >= first && !mutants::on(Mutant::A36))?;
+        let next = self.next.max(first);
+        Some(Self {
+            next,
+            last: self.last,
+            waiting: rest,
+            bytes,
+            start: first,
+            hold: Some(hold),
+            ..Self::new(self.of, next)
+        })
+    }
+
+    /// Whether the lane has ended before an instance.
+    pub fn has_ended_before(&self, instance: Instance) -> bool {
+        let until = self.until;
+        until.is_some_and(|until| self.of.round_of(instance) >= until)
+    }
+
+    /// Whether some of these instances are delivered: from `first` up to `next`.
+    pub fn wants(&self, first: Instance, next: Instance) -> bool {
+        !self.has_ended_before(first) && next > self.of.first_of(self.from)
+    }
+
+    /// A hold was ordered in this instance.
+    pub const fn on_hold(&mut self, instance: Instance) {
+        self.hold = Some(instance);
+    }
+
+    pub const fn hold(&self) -> Option<Instance> {
+        self.hold
+    }
+
+    /// Whether nothing was left out from this round on.
+    pub fn has_all_from(&self, round: Round) -> bool {
+        self.start <= self.of.first_of(round)
+    }
+
+    pub const fn start(&self) -> Instance {
+        self.start
+    }
+
+    /// The first instance of which nothing has come.
+    pub fn untold(&self) -> Instance {
+        self.next.max(self.last.0.saturating_add(1))
+    }
+
+    pub const fn begins(&self) -> Round {
+        self.from
     }
 
     pub const fn bytes(&self) -> usize {

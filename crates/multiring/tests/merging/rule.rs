@@ -61,7 +61,7 @@ pub fn a_subscription_begins_where_it_is_ordered_to() -> bool {
 pub fn changes_follow_each_other() -> bool {
     let mut of = Subscriptions::new([Rank(1), Rank(2)]);
     let first = of.subscribe(at(9), Constants::new(Rank(3)), (hold(3), 20));
-    let second = of.leave(at(10), Rank(2));
+    let second = of.leave(at(10), Constants::new(Rank(2)));
     first.is_ok() && matches!(second, Err(Void::Pending(_)))
 }
 
@@ -70,7 +70,7 @@ pub fn a_hold_serves_once() -> bool {
     let mut of = Subscriptions::new([Rank(1)]);
     let third = Constants::new(Rank(3));
     let first = of.subscribe(at(1), third, (hold(3), 3));
-    let left = of.leave(at(9), Rank(3));
+    let left = of.leave(at(9), third);
     let again = of.subscribe(at(20), third, (hold(3), 3));
     first.is_ok() && left.is_ok() && again == Err(Void::NotHeld)
 }

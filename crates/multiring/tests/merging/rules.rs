@@ -211,7 +211,7 @@ fn paced(mode: Mode, rounds: u64) -> (Leveler, u64, u64) {
     (level, 101, now)
 }
 
-/// Behind a value, and when half of it is used, a seldom used ring is ahead of the others; while nothing is said of them, or values come often, it
+/// Behind a value, and when half of it is used, a seldom used ring is ahead of the others; while nothing is said of them, it
 /// is not.
 #[test]
 fn a_horizon_is_ahead() {
@@ -229,13 +229,42 @@ fn a_horizon_is_ahead() {
     level.on_announced(Rank(2), 0, 500);
     let to = level.skip_to(at(now + 10, next + 1)).expect("it is due");
     assert!((1090..=1110).contains(&to), "{to}");
-    level.on_skipped(next + 1, to, now + 10);
-    for (since, often) in [(15, true), (30, true), (60, false)] {
-        let next = to + since;
-        level.on_value(next, now + since);
-        let ahead = level.skip_to(at(now + since, next + 1));
-        assert_eq!(ahead.is_none(), often, "{since}");
+}
+
+/// Nobody waits behind a value of a horizon for longer than for the value: the skip behind it does not wait until an
+/// earlier one is decided. Where eight values come within one decision the next ones are followed by none.
+#[test]
+fn a_horizon_is_ahead_behind_each_value_unless_they_come_often() {
+    for (apart, often) in [(2, false), (1, true)] {
+        let (mut level, mut next, mut now) = paced(Mode::Horizon, 500);
+        let decided = next;
+        for value in 0..16 {
+            level.on_value(next, now);
+            next += 1;
+            let to = level.skip_to(Standing { now, next, decided });
+            assert_eq!(to.is_none(), often && value >= 8, "{apart} {value}");
+            if let Some(to) = to {
+                level.on_skipped(next, to, now);
+                next = to;
+            }
+            now += apart;
+        }
     }
+}
+
+/// A ring to which nothing was ever sent goes ahead as well, as soon as the others have come to where it is.
+#[test]
+fn a_horizon_needs_no_value_of_its_own() {
+    let mut level = Leveler::new(ring(1, 1, 0), Mode::Horizon);
+    let at = |now, next, decided| Standing { now, next, decided };
+    level.on_announced(Rank(2), 1, 1);
+    let first = level.skip_to(at(0, 1, 1)).expect("it is needed");
+    level.on_skipped(1, first, 0);
+    // While that is decided the others have a hundred rounds.
+    level.on_announced(Rank(2), 101, 100);
+    assert_eq!(level.skip_to(at(50, first, 1)), None, "not decided yet");
+    let to = level.skip_to(at(100, first, first)).expect("passed");
+    assert!((120..=330).contains(&to), "{to}");
 }
 
 /// A ring that seldom speaks goes so far ahead of one that is busy that a skip for every other decision will do; not while it is busy itself.

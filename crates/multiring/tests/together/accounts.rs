@@ -44,7 +44,7 @@ impl World {
         let partition = self.partition(host);
         let replicas: Replicas = self.replicas(partition).map(node_id).collect();
         for ring in self.hosts[host].subscribes.clone() {
-            let kept = self.rings[ring].config.kept_instances;
+            let kept = self.rings[ring].config.acceptor.kept_instances;
             let hold = Command::Hold(partition, replicas.clone(), kept);
             self.order(host, ring, &hold);
         }

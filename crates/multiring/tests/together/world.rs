@@ -127,15 +127,15 @@ impl World {
         let nodes: Vec<NodeId> = members.iter().map(|host| node_id(*host)).collect();
         let mut config = URingConfig::new(nodes.clone(), &Timers::derive(Timing::Default, 3));
         config.acceptors = nodes[..3].to_vec();
-        config.frame_bytes = 200;
-        config.message_bytes = 2000;
-        config.backlog_bytes = 8000;
-        config.window_bytes = 4000;
+        config.proposer.frame_bytes = 200;
+        config.proposer.message_bytes = 2000;
+        config.proposer.backlog_bytes = 8000;
+        config.proposer.window_bytes = 4000;
         config.batch_bytes = 1500;
         config.word_bytes = 2000;
-        config.waiting_bytes = [600, 8 << 20][self.below(2) as usize];
-        config.kept_instances = [100, 400, 4000][self.below(3) as usize];
-        config.feeds_merge = true;
+        config.learner.waiting_bytes = [600, 8 << 20][self.below(2) as usize];
+        config.acceptor.kept_instances = [100, 400, 4000][self.below(3) as usize];
+        config.learner.feeds_merge = true;
         let room = 6000 + self.below(30_000) as usize;
         RingWorld {
             of,

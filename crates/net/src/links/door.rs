@@ -46,14 +46,19 @@ pub(super) struct PendingConnections {
     listener: Socket,
     /// A connection may wait to be accepted.
     ready: bool,
-    nodes: Vec<IpAddr>,
+    /// The addresses that nodes may connect from; those of a node that may have moved are two.
+    nodes: Vec<(NodeId, IpAddr)>,
     /// Oldest first.
     unknown: Vec<Unknown>,
 }
 
 impl PendingConnections {
     /// Listens at `address` for nodes at the addresses `nodes`.
-    pub(super) fn open(address: SocketAddr, nodes: Vec<IpAddr>, epoll: &Epoll) -> io::Result<Self> {
+    pub(super) fn open(
+        address: SocketAddr,
+        nodes: Vec<(NodeId, IpAddr)>,
+        epoll: &Epoll,
+    ) -> io::Result<Self> {
         let kind = (Domain::for_address(address), Type::STREAM);
         let listener = Socket::new(kind.0, kind.1, Some(Protocol::TCP))?;
         listener.set_nonblocking(true)?;
@@ -71,6 +76,25 @@ impl PendingConnections {
             nodes,
             unknown: Vec::new(),
         })
+    }
+
+    /// A node may connect from this address, too; from the one before it as well, and from no earlier one.
+    pub(super) fn expect_at(&mut self, node: NodeId, ip: IpAddr) {
+        if self.nodes.contains(&(node, ip)) {
+            return;
+        }
+        let its = |(_, of): &(usize, &(NodeId, IpAddr))| of.0 == node;
+        let its: Vec<usize> = self
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(its)
+            .map(|(at, _)| at)
+            .collect();
+        if let [oldest, _, ..] = its[..] {
+            self.nodes.remove(oldest);
+        }
+        self.nodes.push((node, ip));
     }
 
     pub(super) const fn knock(&mut self) {
@@ -127,7 +151,7 @@ impl PendingConnections {
                 }
             };
             let ip = from.as_socket().map(|from| from.ip());
-            let Some(ip) = ip.filter(|ip| self.nodes.contains(ip)) else {
+            let Some(ip) = ip.filter(|ip| self.nodes.iter().any(|(_, of)| of == ip)) else {
                 stats.link_foreign += 1;
                 continue;
             };

@@ -13,6 +13,15 @@ use crate::keys::KeyRing;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Magic([u8; 8]);
 
+impl Magic {
+    /// Whether a HELLO begins like this one up to the version, the last byte, and has another one there. What follows
+    /// need not be as in this version.
+    fn is_of_other_version(self, hello: &[u8]) -> bool {
+        let (purpose, version) = self.0.split_at(7);
+        hello.get(..7) == Some(purpose) && hello.get(7..8) != Some(version)
+    }
+}
+
 /// For the links of a ring.
 pub(super) const LINKS: Magic = Magic(*b"rotalnk\x01");
 /// For a [`RpcConnection`](super::RpcConnection).
@@ -32,8 +41,10 @@ pub(super) const CONFIRM_BYTES: usize = PROOF_BYTES;
 /// Why a handshake failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refusal {
-    /// No HELLO of this version, of another cluster, or for another node.
+    /// No HELLO, of another cluster, or for another node.
     Foreign,
+    /// A HELLO of another version: the dialer is an older or a newer program.
+    Version,
     /// From a node that does not dial this one.
     Stranger,
     /// Under a key that this node does not have; or only one of the two has a key.
@@ -229,6 +240,9 @@ impl Accepting {
         last: impl Fn(NodeId) -> Option<Session>,
     ) -> Result<(Self, [u8; WELCOME_BYTES]), Refusal> {
         let (said, shown) = parts::<HELLO_SAID>(hello).ok_or(Refusal::Foreign)?;
+        if own.magic.is_of_other_version(said) {
+            return Err(Refusal::Version);
+        }
         let read = Hello::read(said).ok_or(Refusal::Foreign)?;
         let is_foreign = read.magic != own.magic || read.cluster != own.cluster;
         if is_foreign || read.to != own.me.node.get() {

@@ -21,10 +21,10 @@ mod talk;
 #[cfg(test)]
 mod tests;
 
-use rota_core::contract::{Channel, Input, NodeId, PersistId, Pieces, Process, Session, Time};
+use rota_core::contract::{Channel, Input, NodeId, Pieces, Process, Session, Time};
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::RawFd;
 use std::time::Duration;
 
@@ -65,6 +65,7 @@ impl Context<'_> {
     fn refuse(&mut self, why: Refusal) {
         let counter = match why {
             Refusal::Foreign | Refusal::Stranger | Refusal::Stale => &mut self.stats.link_refused,
+            Refusal::Version => &mut self.stats.link_other_version,
             Refusal::UnknownKey => &mut self.stats.link_unknown_key,
             Refusal::Forged => &mut self.stats.link_forged,
         };
@@ -92,8 +93,6 @@ pub struct Links {
     events: VecDeque<Input>,
     /// Something may be ready to leave.
     dirty: bool,
-    /// Something waits for a disk.
-    waiting: bool,
 }
 
 impl Links {
@@ -109,7 +108,7 @@ impl Links {
         }
         peers.sort_unstable_by_key(|peer| peer.node);
         let dialers = peers.iter().filter(|peer| !peer.is_dialed());
-        let dialers: Vec<_> = dialers.map(|peer| peer.address.ip()).collect();
+        let dialers: Vec<_> = dialers.map(|peer| (peer.node, peer.address.ip())).collect();
         let door =
             (!dialers.is_empty()).then(|| PendingConnections::open(address, dialers, &epoll));
         let timers = &network.timers;
@@ -131,8 +130,17 @@ impl Links {
             found: Vec::new(),
             events: VecDeque::new(),
             dirty: false,
-            waiting: false,
         })
+    }
+
+    /// The name of a node has another address than before: the node may be there now. Links go by who proves to be it.
+    pub fn may_be_at(&mut self, node: NodeId, ip: IpAddr) {
+        if let Some(at) = self.place_of(node) {
+            self.peers[at].may_be_at(ip);
+            if let Some(door) = &mut self.door {
+                door.expect_at(node, ip);
+            }
+        }
     }
 
     /// Readable while there is something to do.
@@ -204,35 +212,13 @@ impl Links {
         &mut self,
         (peer, session): (NodeId, Session),
         (channel, bytes): (Channel, Pieces),
-        after: Option<PersistId>,
         stats: &mut NetStats,
     ) {
         let live = self.live(peer).filter(|live| live.number == session);
         let Some(live) = live else { return };
-        live.send(channel, bytes, after);
-        let waiting = live.is_waiting();
-        self.waiting |= waiting;
+        live.send(channel, bytes);
         self.dirty = true;
         stats.link_messages_out += 1;
-    }
-
-    /// Lets messages leave that waited for requests that are not pending any more.
-    pub fn release(&mut self, is_pending: impl Fn(PersistId) -> bool) {
-        if !self.waiting {
-            return;
-        }
-        self.waiting = false;
-        self.dirty = true;
-        for live in self.peers.iter_mut().filter_map(Peer::live) {
-            live.release(&is_pending);
-            self.waiting |= live.is_waiting();
-        }
-    }
-
-    /// Drops the messages that wait for a request that failed.
-    pub fn forget(&mut self, failed: PersistId) {
-        let live = self.peers.iter_mut().filter_map(Peer::live);
-        live.for_each(|live| live.forget(failed));
     }
 
     /// Hands to the kernel what it takes, and notes where there is room again.

@@ -23,6 +23,10 @@ enum Link {
 pub(super) struct Peer {
     pub(super) node: NodeId,
     pub(super) address: SocketAddr,
+    /// Where it may be instead, now that its name has another address.
+    elsewhere: Option<SocketAddr>,
+    /// The attempt under way is to there.
+    tries_elsewhere: bool,
     dialed: bool,
     link: Link,
     /// The last session there was.
@@ -37,6 +41,8 @@ impl Peer {
         Self {
             node,
             address,
+            elsewhere: None,
+            tries_elsewhere: false,
             dialed,
             link: Link::Down(dialed.then_some(now)),
             last: Session(0),
@@ -48,6 +54,23 @@ impl Peer {
     /// Whether this node connects to the other one, and not the other one to this.
     pub(super) const fn is_dialed(&self) -> bool {
         self.dialed
+    }
+
+    /// The node may be at this address now: attempts go there and to where it was in turns, until one has succeeded.
+    pub(super) fn may_be_at(&mut self, ip: IpAddr) {
+        let there = SocketAddr::new(ip, self.address.port());
+        self.elsewhere = Some(there).filter(|there| *there != self.address);
+    }
+
+    /// The address for the next attempt; `None` where none is known yet.
+    fn choose(&mut self) -> Option<SocketAddr> {
+        let known = Some(self.address).filter(|address| !address.ip().is_unspecified());
+        self.tries_elsewhere = match (known, self.elsewhere) {
+            (Some(_), Some(_)) => !self.tries_elsewhere,
+            (None, Some(_)) => true,
+            (_, None) => false,
+        };
+        self.elsewhere.filter(|_| self.tries_elsewhere).or(known)
     }
 
     /// The last session with the node, if that may begin another by connecting to this one.
@@ -100,7 +123,11 @@ impl Peer {
         let now = context.now;
         let result = match &mut self.link {
             Link::Down(Some(at)) if *at <= now && !self.is_cut => {
-                let to = (self.node, self.address);
+                let Some(address) = self.choose() else {
+                    self.link = Link::Down(Some(self.patience.again(now)));
+                    return Ok(None);
+                };
+                let to = (self.node, address);
                 let attempt = Attempt::begin((from, to), (now, &self.patience), epoll, next_name);
                 attempt.map_err(Failure::from).map(|attempt| {
                     self.link = Link::Dialing(Box::new(attempt));
@@ -114,6 +141,9 @@ impl Peer {
         match result {
             Ok(None) => Ok(None),
             Ok(Some(agreed)) => {
+                if let Some(there) = self.elsewhere.take_if(|_| self.tries_elsewhere) {
+                    self.address = there;
+                }
                 let link = std::mem::replace(&mut self.link, Link::Down(None));
                 Ok(match link {
                     Link::Dialing(attempt) => Some((agreed, attempt.stream)),

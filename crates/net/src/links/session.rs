@@ -1,7 +1,7 @@
 //! A session: a connection whose ends know each other.
 
 use bytes::Bytes;
-use rota_core::contract::{Channel, Input, PersistId, Pieces, Process, Session, Time};
+use rota_core::contract::{Channel, Input, Pieces, Process, Session, Time};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -41,15 +41,6 @@ impl From<Broken> for Ending {
     }
 }
 
-/// A message that was handed out and must not leave yet.
-#[derive(Debug)]
-struct Waiting {
-    /// `None`: only those before it have to leave first.
-    after: Option<PersistId>,
-    channel: Channel,
-    bytes: Pieces,
-}
-
 /// A session that is up.
 #[derive(Debug)]
 pub(super) struct Live {
@@ -61,8 +52,6 @@ pub(super) struct Live {
     inbox: Inbox,
     /// The beginning of a record that has not come whole.
     rest: Bytes,
-    waiting: VecDeque<Waiting>,
-    waiting_bytes: usize,
     /// The bytes that the engine may still send, as it was told.
     granted: usize,
 }
@@ -77,14 +66,12 @@ impl Live {
             outbox: Outbox::new(agreed.seals),
             inbox: Inbox::new(agreed.opens),
             rest: Bytes::new(),
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
             granted: 0,
         }
     }
 
-    /// Takes a message: it leaves with the next [`Self::flush`], or once `after` is durable, and in order.
-    pub(super) fn send(&mut self, channel: Channel, bytes: Pieces, after: Option<PersistId>) {
+    /// Takes a message: it leaves with the next [`Self::flush`], in order.
+    pub(super) fn send(&mut self, channel: Channel, bytes: Pieces) {
         debug_assert!(
             bytes.len() <= self.granted,
             "{} bytes for a link that takes {}",
@@ -92,40 +79,7 @@ impl Live {
             self.granted
         );
         self.granted = self.granted.saturating_sub(bytes.len());
-        if after.is_none() && self.waiting.is_empty() {
-            self.outbox.push(channel, bytes);
-            return;
-        }
-        self.waiting_bytes += bytes.len();
-        self.waiting.push_back(Waiting {
-            after,
-            channel,
-            bytes,
-        });
-    }
-
-    /// Whether something waits for a disk.
-    pub(super) fn is_waiting(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
-    /// Lets messages leave that need not wait any more.
-    pub(super) fn release(&mut self, is_pending: &impl Fn(PersistId) -> bool) {
-        let may_leave = |next: &mut Waiting| !next.after.is_some_and(is_pending);
-        while let Some(next) = self.waiting.pop_front_if(may_leave) {
-            self.waiting_bytes -= next.bytes.len();
-            self.outbox.push(next.channel, next.bytes);
-        }
-    }
-
-    /// Drops the messages that wait for this request.
-    pub(super) fn forget(&mut self, failed: PersistId) {
-        let bytes = &mut self.waiting_bytes;
-        self.waiting.retain(|waiting| {
-            let kept = waiting.after != Some(failed);
-            *bytes -= if kept { 0 } else { waiting.bytes.len() };
-            kept
-        });
+        self.outbox.push(channel, bytes);
     }
 
     /// Hands to the kernel what it takes.
@@ -141,8 +95,7 @@ impl Live {
 
     /// Total room, if it has grown enough since the engine was last told.
     pub(super) fn room_to_tell(&mut self) -> Option<usize> {
-        let used = self.outbox.waiting() + self.waiting_bytes;
-        let room = QUEUE_BYTES.saturating_sub(used);
+        let room = QUEUE_BYTES.saturating_sub(self.outbox.waiting());
         let grown = room >= self.granted + TELL_BYTES;
         grown.then(|| {
             self.granted = room;

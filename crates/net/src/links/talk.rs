@@ -227,6 +227,7 @@ fn read_until(stream: &mut TcpStream, mut into: &mut [u8], until: Instant) -> io
 fn refused(refusal: Refusal) -> io::Error {
     let why = match refusal {
         Refusal::Foreign => "it is of another cluster, or no replica",
+        Refusal::Version => "it is an older or a newer program, of another version of links",
         Refusal::Stranger => "it is none that may connect here",
         Refusal::UnknownKey => "one of the two does not have the other's key",
         Refusal::Forged => "it does not prove that it has the cluster's key",

@@ -121,6 +121,14 @@ fn who_does_not_dial_here_and_who_is_late_is_refused() {
         assert_eq!(accept(hello(3, 2)).err(), Some(Refusal::Stranger));
         assert_eq!(accept(hello(2, 2)).err(), Some(Refusal::Stranger));
         assert_eq!(accept(hello(1, 3)).err(), Some(Refusal::Foreign));
+        // Of another version all that follows may be different.
+        let mut newer = hello(1, 2);
+        newer[7] += 1;
+        assert_eq!(accept(newer).err(), Some(Refusal::Version));
+        newer[8..].fill(0xFF);
+        assert_eq!(accept(newer).err(), Some(Refusal::Version));
+        newer[6] ^= 1;
+        assert_eq!(accept(newer).err(), Some(Refusal::Foreign));
         let other = Own {
             cluster: 8,
             ..own(1)

@@ -101,18 +101,13 @@ impl KeyedSeal {
     /// For node `me`, in a new life.
     pub fn new(network: &Network, me: NodeId, keys: &KeyRing) -> io::Result<Self> {
         let life = Life::begin()?;
-        let may_send = if network.open_membership {
-            Senders::Any
-        } else {
-            Senders::Only(network.members().collect())
-        };
         let cluster = network.cluster;
         let handle = Keys::default();
         handle.now(keys);
         Ok(Self {
             cluster,
             sealer: Sealer::new(cluster, keys.clone(), me, life)?,
-            opener: Opener::new(cluster, keys.clone(), (me, life), may_send),
+            opener: Opener::new(cluster, keys.clone(), (me, life), senders(network)),
             keys: handle,
             life,
             since: sys::monotonic(),
@@ -142,6 +137,11 @@ impl KeyedSeal {
         self.opener.live_anew(life);
         (self.life, self.since) = (life, now);
         Ok(Some(behind))
+    }
+
+    /// Takes datagrams of the nodes that are listed there from now on.
+    pub fn relist(&mut self, network: &Network) {
+        self.opener.set_senders(senders(network));
     }
 
     /// The handle to change keys with.
@@ -188,6 +188,14 @@ impl KeyedSeal {
             now,
             class,
         }
+    }
+}
+
+/// The nodes whose datagrams are taken.
+fn senders(network: &Network) -> Senders {
+    match network.open_membership {
+        true => Senders::Any,
+        false => Senders::Only(network.members().collect()),
     }
 }
 

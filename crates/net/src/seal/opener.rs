@@ -82,6 +82,11 @@ impl Opener {
         self.masters = masters;
     }
 
+    /// Takes datagrams of these nodes from now on. What is kept of others stays: they are refused before it counts.
+    pub fn set_senders(&mut self, may_send: Senders) {
+        self.may_send = may_send;
+    }
+
     /// This node is in another life from now on.
     pub const fn live_anew(&mut self, life: Life) {
         self.life = life;

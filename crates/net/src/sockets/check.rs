@@ -26,8 +26,10 @@ impl Sockets {
                 self.stats.own += 1;
                 return;
             }
-            Some(source) if class == Class::Token && self.peers.is_open() => Some(source),
-            Some(source) if self.peers.has(source.ip()) => None,
+            Some(source) if class == Class::Token && self.peers.may_learn_from(source) => {
+                Some(source)
+            }
+            Some(source) if self.peers.hear(source.ip()) => None,
             _ => {
                 self.stats.foreign_source += 1;
                 return;
@@ -50,7 +52,7 @@ impl Sockets {
         learn_from: Option<SocketAddr>,
         arrivals: &mut VecDeque<Arrival>,
     ) {
-        let bytes = self.port(class).take_read(len);
+        let bytes = self.ports.receiver(class).take_read(len);
         let datagrams = len.div_ceil(segment) as u64;
         if learn_from.is_none()
             && let Seal::Plain(bursts) = &self.seal
@@ -80,14 +82,9 @@ impl Sockets {
         learn_from: Option<SocketAddr>,
         arrivals: &mut VecDeque<Arrival>,
     ) {
-        let Self {
-            seal, data, token, ..
-        } = self;
+        let Self { seal, ports, .. } = self;
         let Seal::Keyed(seal) = seal else { return };
-        let port = match class {
-            Class::Data => data,
-            Class::Token => token,
-        };
+        let port = ports.receiver(class);
         let mut opening = seal.opening(sys::monotonic(), class);
         let mut wrong = Vec::new();
         for (at, datagram) in port.read_mut(len).chunks_mut(segment).enumerate() {

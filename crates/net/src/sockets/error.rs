@@ -14,6 +14,8 @@ use crate::paths::whole_path;
 pub enum SocketError {
     /// The configuration does not list this node.
     UnknownNode(NodeId),
+    /// The name of this node's host has no address yet.
+    NoAddress(String),
     /// An address is in use, or this host does not have it.
     Bind {
         /// The address.
@@ -38,6 +40,10 @@ impl fmt::Display for SocketError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownNode(node) => write!(f, "the configuration has no node {node}"),
+            Self::NoAddress(host) => write!(
+                f,
+                "the name {host} of this node has no address: see `getent hosts {host}`"
+            ),
             Self::Bind { address, error } if error.kind() == io::ErrorKind::AddrInUse => {
                 write!(
                     f,

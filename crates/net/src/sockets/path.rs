@@ -51,7 +51,8 @@ impl Network {
     /// sends nothing.
     pub fn narrowest_path(&self, me: NodeId) -> Option<PathMtu> {
         let own = self.node(me)?;
-        let peers = self.nodes.iter().filter(|node| node.id != own.id);
+        let others = self.nodes.iter().filter(|node| node.id != own.id);
+        let peers = others.filter(|node| node.is_known());
         let peers = peers.map(|peer| (peer.address, mtu_to_peer(own, peer)));
         let group = match self.transport {
             Transport::Multicast(group) => Some((group.ip(), mtu_to_group(own, group, self))),

@@ -5,6 +5,10 @@
 //! its token socket; its data socket is where every example in the documentation has it, at the port
 //! below.
 //!
+//! A node whose host has a name may come back at another address. While nothing comes from where it was, its name is looked
+//! up; an address that it has not had yet is a second place of the node, to which everything is sent as well. When a
+//! control datagram of the node comes from there, with the cluster's key or the right checksum, that is where it is.
+//!
 //! The identity of a sender is not proved here. Any host that may send to the token socket, with the cluster's key, or
 //! without one the right checksum and cluster number, may name any id that is not configured, and the last to do so has
 //! it. Nor is the path to a learned node considered in the size of datagrams.
@@ -12,8 +16,10 @@
 use rota_core::contract::NodeId;
 use rota_core::wire::{HEADER_BYTES, VERSION};
 use socket2::SockAddr;
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
+use crate::names::Names;
 use crate::network::{Network, NodeAddress};
 
 /// Nodes that are known without being configured: bounds what strangers can make this node remember, and
@@ -21,25 +27,66 @@ use crate::network::{Network, NodeAddress};
 pub(super) const MOST_LEARNED: usize = 128;
 
 /// The addresses of one other node.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Peer {
     pub(super) node: NodeId,
+    /// The name of its host, where the configuration has that.
+    host: Option<String>,
     ip: IpAddr,
     pub(super) data: SockAddr,
     pub(super) token: SockAddr,
     /// The time at which it was last heard of or sent to on its own, on a clock that counts such uses.
     used: u64,
+    /// It has an address: a place for one that is not known, or where nobody is expected, has none.
+    pub(super) is_somewhere: bool,
+    /// Something has come from its address since the names were looked after last.
+    was_heard: bool,
 }
 
 impl Peer {
     fn configured(address: &NodeAddress) -> Option<Self> {
         Some(Self {
             node: NodeId::new(address.id)?,
+            host: address.host.clone(),
             ip: address.address,
             data: SockAddr::from(address.data()),
             token: SockAddr::from(address.token()),
             used: 0,
+            is_somewhere: address.is_known(),
+            was_heard: false,
         })
+    }
+
+    /// A second place of a node, where it is not expected yet.
+    fn second(address: &NodeAddress) -> Option<Self> {
+        address.host.as_ref()?;
+        Some(Self {
+            is_somewhere: false,
+            ..Self::configured(address)?
+        })
+    }
+
+    /// Whether the configuration has the same address for both.
+    fn is_listed_as(&self, other: &Self) -> bool {
+        let ports = |peer: &Self| {
+            let of = |at: &SockAddr| at.as_socket().map(|at| at.port());
+            (of(&peer.data), of(&peer.token))
+        };
+        let same = (self.node, &self.host, ports(self)) == (other.node, &other.host, ports(other));
+        same && (self.host.is_some() || self.ip == other.ip)
+    }
+
+    /// From now on it is at this address, at the same ports.
+    fn put(&mut self, ip: IpAddr) {
+        for at in [&mut self.data, &mut self.token] {
+            if let Some(mut address) = at.as_socket() {
+                address.set_ip(ip);
+                *at = SockAddr::from(address);
+            }
+        }
+        self.ip = ip;
+        self.is_somewhere = true;
+        self.was_heard = false;
     }
 
     /// `None` where no data port is below.
@@ -48,10 +95,13 @@ impl Peer {
         data.set_port(token.port().checked_sub(1).filter(|port| *port != 0)?);
         Some(Self {
             node,
+            host: None,
             ip: token.ip(),
             data: SockAddr::from(data),
             token: SockAddr::from(token),
             used,
+            is_somewhere: true,
+            was_heard: false,
         })
     }
 }
@@ -63,44 +113,86 @@ pub(super) struct Peers {
     cluster: u32,
     /// Strangers may join.
     open: bool,
-    /// First the configured ones. A place is only ever taken over, never moved: a burst on its way out
-    /// remembers which place is next.
+    /// First the configured ones, then the second places of those that have names. A place is only ever taken over, never
+    /// moved: a burst on its way out remembers which place is next.
     all: Vec<Peer>,
     configured: usize,
+    /// The end of the second places; behind it are those that were learned.
+    fixed: usize,
     uses: u64,
+    /// `None`: all addresses are in the configuration.
+    names: Option<Names>,
+    /// Nodes that may be elsewhere now, and were not asked for yet.
+    moved: VecDeque<(NodeId, IpAddr)>,
 }
 
 impl Peers {
     pub(super) fn new(network: &Network, me: NodeId) -> Self {
-        let others = network.nodes.iter().filter(|node| node.id != me.get());
-        let all: Vec<Peer> = others.filter_map(Peer::configured).collect();
+        Self::with_names(network, me, Names::watch(network, me))
+    }
+
+    fn with_names(network: &Network, me: NodeId, names: Option<Names>) -> Self {
+        let others = || network.nodes.iter().filter(|node| node.id != me.get());
+        let mut all: Vec<Peer> = others().filter_map(Peer::configured).collect();
+        let configured = all.len();
+        all.extend(others().filter_map(Peer::second));
         Self {
             me,
             cluster: network.cluster,
             open: network.open_membership,
-            configured: all.len(),
+            configured,
+            fixed: all.len(),
             all,
             uses: 0,
+            names,
+            moved: VecDeque::new(),
         }
+    }
+
+    /// These nodes are configured from now on. Those that were so before, with the same address or name, stay where
+    /// they are known to be. Places move: so not while a burst is on its way out.
+    pub(super) fn relist(&mut self, network: &Network) {
+        let mut fresh = Self::new(network, self.me);
+        let known = &self.all[..self.configured];
+        for peer in &mut fresh.all[..fresh.configured] {
+            if let Some(known) = known.iter().find(|known| known.is_listed_as(peer)) {
+                peer.clone_from(known);
+            }
+        }
+        *self = fresh;
     }
 
     pub(super) fn get(&self, place: usize) -> Option<&Peer> {
         self.all.get(place)
     }
 
-    /// Whether control datagrams may come from strangers.
-    pub(super) const fn is_open(&self) -> bool {
+    /// Whether a control datagram from there may say who is there.
+    pub(super) fn may_learn_from(&self, source: SocketAddr) -> bool {
+        let second = &self.all[self.configured..self.fixed];
         self.open
+            || second
+                .iter()
+                .any(|peer| peer.is_somewhere && peer.ip == source.ip())
     }
 
-    /// Whether some node that is known sends from this address.
-    pub(super) fn has(&self, ip: IpAddr) -> bool {
-        self.all.iter().any(|peer| peer.ip == ip)
+    /// Whether some node that is known sends from this address; notes that something has come from there.
+    pub(super) fn hear(&mut self, ip: IpAddr) -> bool {
+        let mut is_known = false;
+        for peer in &mut self.all {
+            if peer.ip == ip && peer.is_somewhere {
+                peer.was_heard = true;
+                is_known = true;
+            }
+        }
+        is_known
     }
 
     /// The node with a socket at this address and port.
     pub(super) fn at(&self, address: SocketAddr) -> Option<NodeId> {
         let is_it = |peer: &&Peer| {
+            if !peer.is_somewhere {
+                return false;
+            }
             let ports = [peer.data.as_socket(), peer.token.as_socket()];
             ports.contains(&Some(address))
         };
@@ -110,7 +202,7 @@ impl Peers {
     /// Notes that something is sent to this node alone.
     pub(super) fn use_of(&mut self, node: NodeId) {
         self.uses += 1;
-        let learned = self.all.iter_mut().skip(self.configured);
+        let learned = self.all.iter_mut().skip(self.fixed);
         for peer in learned.filter(|peer| peer.node == node) {
             peer.used = self.uses;
         }
@@ -121,6 +213,8 @@ impl Peers {
     pub(super) fn learn(&mut self, datagram: &[u8], source: SocketAddr) -> bool {
         if let Some(node) = stranger(datagram, self.cluster)
             && node != self.me
+            && !self.follow(node, source)
+            && self.open
             && !self.is_configured(node, source)
         {
             self.uses += 1;
@@ -131,7 +225,82 @@ impl Peers {
                 (None, _) => {}
             }
         }
-        self.has(source.ip())
+        self.hear(source.ip())
+    }
+
+    /// A node speaks from its second place: there it is now. `false` if it does not.
+    fn follow(&mut self, node: NodeId, source: SocketAddr) -> bool {
+        let (first, rest) = self.all.split_at_mut(self.configured);
+        let second = rest[..self.fixed - self.configured].iter_mut();
+        let is_there = |peer: &&mut Peer| {
+            peer.node == node && peer.is_somewhere && peer.token.as_socket() == Some(source)
+        };
+        let Some(second) = { second }.find(is_there) else {
+            return false;
+        };
+        second.is_somewhere = false;
+        if let Some(peer) = first.iter_mut().find(|peer| peer.node == node) {
+            tracing::info!(node = node.get(), from = %peer.ip, to = %source.ip(), "the node has moved");
+            peer.put(source.ip());
+        }
+        true
+    }
+
+    /// Asks for the names of nodes that are silent, and takes over what has been found.
+    pub(super) fn follow_names(&mut self) {
+        let Some(names) = &self.names else { return };
+        for (node, found) in names.answers() {
+            self.find(node, &found);
+        }
+        let Some(names) = &self.names else { return };
+        let (first, rest) = self.all.split_at_mut(self.configured);
+        for second in &mut rest[..self.fixed - self.configured] {
+            let node = second.node;
+            if let Some(peer) = first.iter_mut().find(|peer| peer.node == node) {
+                let was_heard = std::mem::take(&mut peer.was_heard);
+                names.note(node, !was_heard);
+                // It is where it was.
+                second.is_somewhere &= !was_heard;
+            }
+        }
+    }
+
+    /// The name of a node has these addresses.
+    fn find(&mut self, node: NodeId, found: &[IpAddr]) {
+        let (first, rest) = self.all.split_at_mut(self.configured);
+        let mut second = rest[..self.fixed - self.configured].iter_mut();
+        let Some(peer) = first.iter_mut().find(|peer| peer.node == node) else {
+            return;
+        };
+        // Nodes of the other version of IP cannot be reached from these sockets.
+        let mut fits = found.iter().filter(|ip| ip.is_ipv4() == peer.ip.is_ipv4());
+        if peer.is_somewhere && found.contains(&peer.ip) {
+            return;
+        }
+        let Some(ip) = fits.next() else { return };
+        if !peer.is_somewhere {
+            tracing::info!(node = node.get(), address = %ip, "the name of the node has an address");
+            peer.put(*ip);
+        } else if let Some(second) = second.find(|second| second.node == node) {
+            if second.is_somewhere && second.ip == *ip {
+                return;
+            }
+            second.put(*ip);
+        }
+        self.moved.push_back((node, *ip));
+    }
+
+    /// A node that may be elsewhere now.
+    pub(super) fn next_moved(&mut self) -> Option<(NodeId, IpAddr)> {
+        self.moved.pop_front()
+    }
+
+    /// The notes about nodes that have no address yet.
+    pub(super) fn without_address(&self) -> Vec<String> {
+        let configured = self.all[..self.configured].iter();
+        let nowhere = configured.filter(|peer| !peer.is_somewhere);
+        let note = |peer: &Peer| format!("the name of node {} has no address yet", peer.node);
+        nowhere.map(note).collect()
     }
 
     /// Whether the node, or the address that it would be at, is a configured node's.
@@ -144,9 +313,9 @@ impl Peers {
     /// The place that a learned node takes over: its own, or, when there are enough, that of the one that was not used
     /// for longest.
     fn place_for(&self, node: NodeId) -> Option<usize> {
-        let learned = || (self.configured..).zip(&self.all[self.configured..]);
+        let learned = || (self.fixed..).zip(&self.all[self.fixed..]);
         let own = learned().find(|(_, peer)| peer.node == node);
-        let full = self.all.len() - self.configured >= MOST_LEARNED;
+        let full = self.all.len() - self.fixed >= MOST_LEARNED;
         let oldest = || learned().filter(|_| full).min_by_key(|(_, peer)| peer.used);
         own.or_else(oldest).map(|(place, _)| place)
     }
@@ -166,92 +335,4 @@ fn stranger(datagram: &[u8], cluster: u32) -> Option<NodeId> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn id(node: u16) -> NodeId {
-        NodeId::new(node).unwrap()
-    }
-
-    fn peers() -> Peers {
-        let mut network = Network::loopback(3, 27_900);
-        network.open_membership = true;
-        Peers::new(&network, id(1))
-    }
-
-    fn hello(node: u16, cluster: u32, kind: u8) -> Vec<u8> {
-        let mut datagram = vec![0; 60];
-        datagram[0] = VERSION;
-        datagram[1] = kind;
-        datagram[4..8].copy_from_slice(&cluster.to_le_bytes());
-        datagram[32..34].copy_from_slice(&node.to_le_bytes());
-        datagram
-    }
-
-    fn from(last: u8, port: u16) -> SocketAddr {
-        SocketAddr::from(([10, 0, 0, last], port))
-    }
-
-    #[test]
-    fn a_stranger_is_where_its_datagram_came_from_and_its_data_port_is_one_below() {
-        let mut peers = peers();
-        assert!(peers.learn(&hello(9, 27_900, 3), from(9, 7702)));
-        assert_eq!(peers.at(from(9, 7702)), Some(id(9)));
-        assert_eq!(peers.at(from(9, 7701)), Some(id(9)));
-        assert!(peers.learn(&hello(9, 27_900, 3), from(8, 7702)), "moved");
-        assert_eq!(peers.at(from(9, 7702)), None);
-        assert!(!peers.has(from(9, 1).ip()) && peers.has(from(8, 1).ip()));
-    }
-
-    #[test]
-    fn nothing_is_learned_from_what_is_not_a_control_datagram_of_this_cluster() {
-        let mut peers = peers();
-        let mut version = hello(9, 27_900, 3);
-        version[0] ^= 1;
-        let wrong = [
-            hello(9, 27_901, 3),
-            hello(9, 27_900, 0),
-            hello(0, 27_900, 3),
-            hello(1, 27_900, 3),
-            hello(2, 27_900, 3),
-            version,
-            vec![VERSION; 20],
-        ];
-        for datagram in wrong {
-            assert!(!peers.learn(&datagram, from(9, 7702)), "{datagram:?}");
-        }
-        for port in [0, 1] {
-            assert!(!peers.learn(&hello(9, 27_900, 3), from(9, port)));
-        }
-        assert_eq!(peers.all.len(), 2);
-    }
-
-    #[test]
-    fn a_configured_node_stays_where_it_is_and_nobody_else_is_there() {
-        let mut peers = peers();
-        let here = peers.all[0].token.as_socket();
-        assert!(peers.learn(&hello(9, 27_900, 3), here.unwrap()));
-        assert_eq!(peers.all.len(), 2);
-        let elsewhere = SocketAddr::from(([127, 0, 0, 1], 9));
-        assert!(peers.learn(&hello(2, 27_900, 3), elsewhere));
-        assert_eq!(peers.all[0].token.as_socket(), here);
-        assert_eq!(peers.at(elsewhere), None);
-    }
-
-    #[test]
-    fn the_one_that_was_not_used_for_longest_is_forgotten() {
-        let mut peers = peers();
-        let first = 100;
-        for node in first..first + MOST_LEARNED as u16 {
-            peers.learn(&hello(node, 27_900, 3), from(1, node));
-        }
-        peers.use_of(id(first));
-        peers.learn(&hello(first + 1, 27_900, 3), from(1, first + 1));
-        peers.learn(&hello(9, 27_900, 3), from(9, 7702));
-        assert_eq!(peers.all.len(), 2 + MOST_LEARNED);
-        let known = |peers: &Peers, node| peers.all.iter().any(|peer| peer.node == id(node));
-        assert!(known(&peers, 2) && known(&peers, 3), "configured");
-        assert!(known(&peers, first) && known(&peers, first + 1) && known(&peers, 9));
-        assert!(!known(&peers, first + 2));
-    }
-}
+mod tests;

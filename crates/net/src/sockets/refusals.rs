@@ -5,6 +5,9 @@ use std::io;
 use std::net::IpAddr;
 
 use rota_core::contract::Time;
+use socket2::SockAddr;
+
+use crate::sys;
 
 /// The time after which a refusal is over.
 const LATELY_NANOS: u64 = 10_000_000_000;
@@ -19,8 +22,15 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
+    /// Notes that the kernel has just refused something to this address with this number.
+    pub(super) fn note_now(&mut self, code: i32, to: &SockAddr) {
+        if let Some(to) = to.as_socket() {
+            self.note(sys::monotonic(), code, to.ip());
+        }
+    }
+
     /// Notes that the kernel has refused something to this address with this number.
-    pub(super) fn note(&mut self, now: Time, code: i32, to: IpAddr) {
+    fn note(&mut self, now: Time, code: i32, to: IpAddr) {
         let addresses = self.by_code.entry(code).or_default();
         if addresses.len() >= MOST_ADDRESSES {
             addresses.retain(|_, at| now.since(*at) < LATELY_NANOS);

@@ -25,6 +25,46 @@ pub struct DatagramSize {
 }
 
 impl DatagramSize {
+    /// The size for node `me`. Looks the paths up in this host's kernel, and sends nothing.
+    pub(super) fn of(config: &NodeConfig, me: NodeId) -> Self {
+        let path = config.network().narrowest_path(me);
+        // The default is the size that fits `MOST`.
+        let fits = config.ring_config().datagram_bytes;
+        let bytes = match (config.datagram_bytes, path) {
+            (Some(bytes), _) => bytes,
+            (None, Some(path)) => fits.min(path.payload()),
+            (None, None) => fits,
+        };
+        Self {
+            bytes,
+            set: config.datagram_bytes.is_some(),
+            path,
+        }
+    }
+
+    /// The configuration of a ring with datagrams of this size. Warns if they will be fragmented.
+    pub(super) fn apply(self, mut ring: RingConfig) -> Result<RingConfig, ConfigError> {
+        if let Some(path) = self.fragmented() {
+            tracing::warn!(
+                datagram_bytes = self.bytes,
+                path_mtu = path.mtu,
+                to = %path.to,
+                "datagrams are larger than a path takes: they travel as IP fragments, and are lost \
+                 whole when one of those is"
+            );
+        }
+        ring.datagram_bytes = self.bytes;
+        match ring.check() {
+            Ok(()) => Ok(ring),
+            Err(error) => Err(match self.path {
+                Some(path) if !self.set && self.bytes < RingConfig::MIN_DATAGRAM_BYTES => {
+                    ConfigError::PathMtu(path)
+                }
+                _ => ConfigError::Ring(error),
+            }),
+        }
+    }
+
     /// The path on which datagrams of this size become IP fragments.
     pub fn fragmented(&self) -> Option<PathMtu> {
         self.path.filter(|path| self.bytes > path.payload())
@@ -43,55 +83,6 @@ impl fmt::Display for DatagramSize {
             }
             (false, Some(path)) => path.fmt(f),
             (false, None) => write!(f, "no path is known here: a path MTU of {MOST} is assumed"),
-        }
-    }
-}
-
-impl NodeConfig {
-    /// The configuration of the ring engine of node `me` on this host: [`NodeConfig::ring_config`], with datagrams that
-    /// fit the paths to the peers unless the configuration sets their size. Warns about datagrams that will be
-    /// fragmented.
-    ///
-    /// # Errors
-    /// [`ConfigError::PathMtu`] where a path is too narrow for the smallest datagram.
-    pub fn ring_config_at(&self, me: NodeId) -> Result<RingConfig, ConfigError> {
-        let size = self.datagram_size(me);
-        if let Some(path) = size.fragmented() {
-            tracing::warn!(
-                datagram_bytes = size.bytes,
-                path_mtu = path.mtu,
-                to = %path.to,
-                "datagrams are larger than a path takes: they travel as IP fragments, and are lost \
-                 whole when one of those is"
-            );
-        }
-        let mut ring = self.ring_config();
-        ring.datagram_bytes = size.bytes;
-        match ring.check() {
-            Ok(()) => Ok(ring),
-            Err(error) => Err(match size.path {
-                Some(path) if !size.set && size.bytes < RingConfig::MIN_DATAGRAM_BYTES => {
-                    ConfigError::PathMtu(path)
-                }
-                _ => ConfigError::Ring(error),
-            }),
-        }
-    }
-
-    /// The size of the datagrams of node `me`. Looks the paths up in this host's kernel, and sends nothing.
-    pub fn datagram_size(&self, me: NodeId) -> DatagramSize {
-        let path = self.network().narrowest_path(me);
-        // The default is the size that fits `MOST`.
-        let fits = self.ring_config().datagram_bytes;
-        let bytes = match (self.datagram_bytes, path) {
-            (Some(bytes), _) => bytes,
-            (None, Some(path)) => fits.min(path.payload()),
-            (None, None) => fits,
-        };
-        DatagramSize {
-            bytes,
-            set: self.datagram_bytes.is_some(),
-            path,
         }
     }
 }

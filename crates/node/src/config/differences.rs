@@ -42,7 +42,7 @@ pub const DIFFERENCES: &[Difference] = &[
     Difference {
         settings: &["key_file", "insecure"],
         outcome: Outcome::Apart,
-        says: "nobody takes what is not sealed with a key of its own file, or is sealed where it has none (`net_checksum_errors`); \
+        says: "a node drops datagrams that are not sealed with a key of its own file, or are sealed while it has none (`net_checksum_errors`); \
                [keys are changed](operations/security.md) with both in the file for a while",
     },
     Difference {
@@ -51,7 +51,7 @@ pub const DIFFERENCES: &[Difference] = &[
         says: "the smallest is in force on a ring, and each node says who has another",
     },
     Difference {
-        settings: &["timing"],
+        settings: &["timing", "time_scale"],
         outcome: Outcome::Agreed,
         says: "the longest token loss is in force on a ring, and each node says who has another. A node waits for disks, joins and \
                silent nodes as its own says",
@@ -59,11 +59,12 @@ pub const DIFFERENCES: &[Difference] = &[
     Difference {
         settings: &["primary_nodes"],
         outcome: Outcome::Agreed,
-        says: "as the nodes that are listed, where it is not set. A primary needs more than half of each list that its nodes have, have met \
-               or had before, and each node says which. A list that nobody has any more counts until a primary has had most of its nodes: \
-               wait until the notes are gone before nodes of the old list are switched off. Without `state_dir` a restarted node has \
-               forgotten what it met: change lists by one node at a time then, and wait until all have the new one. Nodes that never met \
-               are two clusters. With `\"dynamic\"` lists count before the first primary only, and there is none while they differ",
+        says: "where it is not set, the listed nodes are the list. A primary needs more than half of each list that its nodes have, have met \
+               or had before, and the notes of each node name these lists. A list that no node has any more counts until a primary has had \
+               most of its nodes: switch nodes of the old list off only when the notes are gone. Without `state_dir` a restarted node has \
+               forgotten the lists that it met: then change lists by one node at a time, and wait until all have the new one. Nodes that \
+               never met are two clusters. With `\"dynamic\"` lists count before the first primary only, and there is none while they \
+               differ",
     },
     Difference {
         settings: &["message_bytes"],
@@ -73,9 +74,9 @@ pub const DIFFERENCES: &[Difference] = &[
     Difference {
         settings: &["node", "open_membership"],
         outcome: Outcome::Own,
-        says: "a node that is listed on one of two looks for the other, and is taken in by it only if it is listed there, or if that has \
-               `open_membership`; else it is not seen (`net_foreign_source`), and a third that lists both is on a ring with those who \
-               list each other. Where `primary_nodes` is not set, that row counts as well",
+        says: "if only one of two nodes lists the other, it looks for that one, which takes it in only with `open_membership`, and otherwise \
+               does not hear it (`net_foreign_source`). A third node that lists both is on a ring with nodes that list each other. Where \
+               `primary_nodes` is not set, that row counts as well",
     },
     Difference {
         settings: &["interface", "multicast_ttl"],

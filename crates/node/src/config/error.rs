@@ -35,7 +35,7 @@ pub enum ConfigError {
     /// Two nodes have this id.
     DuplicateNode(u16),
     /// Two sockets have this address.
-    DuplicateAddress(SocketAddr),
+    DuplicateAddress(String),
     /// A node has port 0.
     PortZero(u16),
     /// The name of this node is none.
@@ -48,6 +48,8 @@ pub enum ConfigError {
     NotMulticast(SocketAddr),
     /// A node's address is of the other IP version than the group or the other nodes.
     MixedAddresses(IpAddr),
+    /// The address of this node is neither an address nor the name of a host.
+    HostName(u16, String),
     /// The address of this node is not that of a single host.
     NoHost(u16, IpAddr),
     /// Some nodes have addresses of the loopback interface, and others do not.
@@ -166,14 +168,7 @@ impl fmt::Display for ConfigError {
             Self::Read { path, error } => write!(f, "cannot read {}: {error}", path.display()),
             Self::Syntax(error) => error.fmt(f),
             Self::Write(error) => error.fmt(f),
-            Self::NotSealed => f.write_str(
-                "nothing says how datagrams are protected: make a key with `rota key new FILE`, give the \
-                 same file to all nodes and write `key_file = \"FILE\"`; or write `insecure = true` to \
-                 run without, on a network where everybody is trusted",
-            ),
-            Self::InsecureWithKey => f.write_str(
-                "`insecure = true` and `key_file` exclude each other: take one of them out",
-            ),
+            Self::NotSealed | Self::InsecureWithKey => f.write_str(self.of_seal()),
             Self::NodeIdZero
             | Self::DuplicateNode(_)
             | Self::DuplicateAddress(_)
@@ -183,9 +178,10 @@ impl fmt::Display for ConfigError {
             | Self::UnknownNode(_)
             | Self::NotMulticast(_)
             | Self::MixedAddresses(_)
+            | Self::HostName(..)
             | Self::NoHost(..)
+            | Self::NeedsInterface
             | Self::LoopbackBesideOthers => self.fmt_of_nodes(f),
-            Self::NeedsInterface => f.write_str("IPv6 multicast needs `interface = \"NAME\"`"),
             Self::PriorityMethod(method) => write!(f, "priority_method is 1 or 2, not {method}"),
             Self::Faults => f.write_str("probabilities in [faults] are between 0 and 1"),
             Self::PrimaryNeedsState => f.write_str(
@@ -224,6 +220,18 @@ impl fmt::Display for ConfigError {
 }
 
 impl ConfigError {
+    /// The text of an error of how datagrams are protected.
+    fn of_seal(&self) -> &'static str {
+        match self {
+            Self::NotSealed => {
+                "nothing says how datagrams are protected: make a key with `rota key new FILE`, give the \
+                 same file to all nodes and write `key_file = \"FILE\"`; or write `insecure = true` to \
+                 run without, on a network where everybody is trusted"
+            }
+            _ => "`insecure = true` and `key_file` exclude each other: take one of them out",
+        }
+    }
+
     /// Writes the text of an error of nodes and their addresses.
     fn fmt_of_nodes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -238,6 +246,11 @@ impl ConfigError {
             Self::MixedAddresses(address) => {
                 write!(f, "{address} is of another IP version than the rest of the cluster")
             }
+            Self::NeedsInterface => f.write_str("IPv6 multicast needs `interface = \"NAME\"`"),
+            Self::HostName(id, name) => write!(
+                f,
+                "node {id}: {name:?} is neither an address nor the name of a host"
+            ),
             Self::NoHost(id, address) => write!(
                 f,
                 "node {id} needs the address of its host, by which the others reach it, and {address} is none"

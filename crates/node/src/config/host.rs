@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::NodeConfig;
 use rota_net::sockets::SocketError;
-use rota_net::whole_path;
+use rota_net::{NodeAddress, whole_path};
 
 /// Why a node cannot run on this host.
 #[derive(Debug)]
@@ -46,46 +46,46 @@ impl fmt::Display for HostError {
 
 impl std::error::Error for HostError {}
 
-impl NodeConfig {
-    /// Checks that all other nodes may be hosts. The kernel knows the broadcast addresses of the networks that it is
-    /// in, and lets no socket connect to these that has not asked for it.
-    fn check_broadcast(&self, me: NodeId) -> Result<(), HostError> {
-        let Some(own) = self.node(me) else {
-            return Ok(());
-        };
-        for node in self.nodes.iter().filter(|node| node.id != own.id) {
-            let spoken =
-                UdpSocket::bind((own.address, 0)).and_then(|socket| socket.connect(node.data()));
-            if spoken.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
-                return Err(HostError::Broadcast(node.id, node.address));
-            }
+/// Checks that this host has what node `me` of a configuration whose names were looked up needs: its address, the interface, a directory that can be written.
+///
+/// # Errors
+/// [`HostError`]: the first thing that is missing.
+pub(super) fn check(config: &NodeConfig, me: NodeId) -> Result<(), HostError> {
+    if let Some(own) = config.node(me) {
+        if !own.is_known() {
+            let host = own.host.clone().unwrap_or_default();
+            return Err(HostError::Socket(SocketError::NoAddress(host)));
         }
-        Ok(())
-    }
-
-    /// Checks that this host has what node `me` needs: its address, the interface, a directory that can be written.
-    ///
-    /// # Errors
-    /// [`HostError`]: the first thing that is missing.
-    pub fn check_host(&self, me: NodeId) -> Result<(), HostError> {
-        if let Some(own) = self.node(me)
-            && let Err(error) = UdpSocket::bind((own.address, 0))
-        {
+        if let Err(error) = UdpSocket::bind((own.address, 0)) {
             let address = own.data();
             return Err(HostError::Socket(SocketError::Bind { address, error }));
         }
-        self.check_broadcast(me)?;
-        if let Some(name) = &self.interface
-            && rota_net::interface_index(name).is_none()
-        {
-            let none = SocketError::NoInterface(name.clone());
-            return Err(HostError::Socket(none));
-        }
-        match &self.state_dir {
-            Some(path) => is_writable(path).map_err(|error| HostError::State(path.clone(), error)),
-            None => Ok(()),
+        check_broadcast(own, &config.nodes)?;
+    }
+    if let Some(name) = &config.interface
+        && rota_net::interface_index(name).is_none()
+    {
+        let none = SocketError::NoInterface(name.clone());
+        return Err(HostError::Socket(none));
+    }
+    match &config.state_dir {
+        Some(path) => is_writable(path).map_err(|error| HostError::State(path.clone(), error)),
+        None => Ok(()),
+    }
+}
+
+/// Checks that all other nodes may be hosts. The kernel knows the broadcast addresses of the networks that it is
+/// in, and lets no socket connect to these that has not asked for it.
+fn check_broadcast(own: &NodeAddress, nodes: &[NodeAddress]) -> Result<(), HostError> {
+    let others = nodes.iter().filter(|node| node.id != own.id);
+    for node in others.filter(|node| node.is_known()) {
+        let spoken =
+            UdpSocket::bind((own.address, 0)).and_then(|socket| socket.connect(node.data()));
+        if spoken.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+            return Err(HostError::Broadcast(node.id, node.address));
         }
     }
+    Ok(())
 }
 
 /// Makes a file and takes it away again.

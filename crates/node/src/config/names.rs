@@ -2,40 +2,39 @@
 
 use rota_core::contract::NodeId;
 use rota_core::groups::{DaemonName, Directory};
+use rota_net::NodeAddress;
 
-use super::{ConfigError, NodeConfig};
+use super::ConfigError;
 
-impl NodeConfig {
-    /// The names of the daemons, as clients know them.
-    ///
-    /// # Errors
-    /// [`ConfigError`]: a name that is none, or that could be taken for another node's.
-    pub fn directory(&self) -> Result<Directory, ConfigError> {
-        let mut names = Vec::new();
-        for node in &self.nodes {
-            let (Some(id), Some(name)) = (NodeId::new(node.id), &node.name) else {
-                continue;
-            };
-            let wrong = |error| ConfigError::NodeName(node.id, error);
-            names.push((id, DaemonName::new(name).map_err(wrong)?));
-        }
-        for (at, (id, name)) in names.iter().enumerate() {
-            let number = self
-                .nodes
-                .iter()
-                .find(|node| node.id.to_string() == name.as_str());
-            let taken = names[..at].iter().any(|(_, other)| other == name);
-            if taken || number.is_some_and(|node| node.id != id.get()) {
-                return Err(ConfigError::DuplicateName(name.to_string()));
-            }
-        }
-        Ok(Directory::new(names))
+/// The directory of the listed nodes.
+///
+/// # Errors
+/// [`ConfigError`]: a name that is none, or that could be taken for another node's.
+pub(super) fn directory(nodes: &[NodeAddress]) -> Result<Directory, ConfigError> {
+    let mut names = Vec::new();
+    for node in nodes {
+        let (Some(id), Some(name)) = (NodeId::new(node.id), &node.name) else {
+            continue;
+        };
+        let wrong = |error| ConfigError::NodeName(node.id, error);
+        names.push((id, DaemonName::new(name).map_err(wrong)?));
     }
+    for (at, (id, name)) in names.iter().enumerate() {
+        let number = nodes
+            .iter()
+            .find(|node| node.id.to_string() == name.as_str());
+        let taken = names[..at].iter().any(|(_, other)| other == name);
+        if taken || number.is_some_and(|node| node.id != id.get()) {
+            return Err(ConfigError::DuplicateName(name.to_string()));
+        }
+    }
+    Ok(Directory::new(names))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::NodeConfig;
 
     fn named(names: &[&str]) -> NodeConfig {
         let mut config = NodeConfig::loopback(names.len() as u16, 7700);

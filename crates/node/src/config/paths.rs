@@ -3,8 +3,6 @@
 use rota_core::contract::NodeId;
 use std::path::{Path, PathBuf};
 
-use super::NodeConfig;
-
 /// Stands for the node's number in paths, so that all nodes of a host can share one file.
 const NODE: &str = "{node}";
 
@@ -18,13 +16,6 @@ pub fn path_of(path: &Path, node: NodeId) -> PathBuf {
     match path.to_str() {
         Some(text) => PathBuf::from(text_of(text, node)),
         None => path.to_owned(),
-    }
-}
-
-impl NodeConfig {
-    /// The trace file of this node.
-    pub fn trace_of(&self, node: NodeId) -> Option<PathBuf> {
-        self.trace.as_deref().map(|path| path_of(path, node))
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
+use super::engine::capacity;
 use super::{ConfigError, NodeConfig, PrimaryName};
 use crate::coordination::{Coordination, Etcd, EtcdFileError, EtcdLogin, EtcdTls, etcd};
 use rota_core::EngineName;
@@ -219,14 +220,15 @@ impl NodeConfig {
     /// The configuration of Ring Paxos and U-Ring Paxos: the settings of this file over the engine's defaults.
     pub fn uring_config(&self, ring: &RingConfig) -> URingConfig {
         let mut config = URingConfig::new(ring.members.clone(), &ring.timers);
-        config.forgets = self.vote_storage() == Some(VoteStorage::Memory);
+        config.acceptor.forgets = self.vote_storage() == Some(VoteStorage::Memory);
         let paxos = self.paxos.as_ref();
-        config.value_per_message = paxos.is_some_and(|paxos| paxos.instance_per_message);
+        config.proposer.value_per_message = paxos.is_some_and(|paxos| paxos.instance_per_message);
         let kept = paxos.and_then(|paxos| paxos.kept_instances);
-        config.kept_instances = kept.map_or(config.kept_instances, NonZeroU64::get);
+        config.acceptor.kept_instances =
+            kept.map_or(config.acceptor.kept_instances, NonZeroU64::get);
         let hold = paxos.and_then(|paxos| paxos.hold_bytes);
-        config.hold_bytes = hold.map_or(config.hold_bytes, NonZeroU64::get);
-        config.feeds_merge = self.ring_of.is_some();
+        config.acceptor.hold_bytes = hold.map_or(config.acceptor.hold_bytes, NonZeroU64::get);
+        config.learner.feeds_merge = self.ring_of.is_some();
         config.acceptors = self.acceptors();
         config.arbiter = match self.coordination() {
             CoordinationName::Embedded => Arbiter::Embedded,
@@ -236,10 +238,10 @@ impl NodeConfig {
             cluster: ring.cluster,
             datagram_bytes: ring.datagram_bytes,
             seal_bytes: ring.seal_bytes,
-            capacity: self.capacity(ring),
+            capacity: capacity(self.link_mbps, ring),
         });
-        config.message_bytes = ring.message_bytes;
-        config.backlog_bytes = ring.backlog_bytes;
+        config.proposer.message_bytes = ring.message_bytes;
+        config.proposer.backlog_bytes = ring.backlog_bytes;
         config
     }
 

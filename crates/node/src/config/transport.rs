@@ -1,8 +1,7 @@
 //! The transport of data, as the configuration names it.
 
-use rota_net::{Network, Transport, Tuning};
+use rota_net::Transport;
 use std::net::IpAddr;
-use std::num::NonZeroU8;
 
 use super::{ConfigError, NodeConfig};
 
@@ -20,41 +19,21 @@ pub(super) fn mark(transport: Transport) -> u32 {
     crc_fast::crc32_iscsi(&bytes)
 }
 
-impl NodeConfig {
-    /// The configuration of sockets and links.
-    pub fn network(&self) -> Network {
-        Network {
-            cluster: self.wire_cluster(),
-            nodes: self.nodes.clone(),
-            transport: self.transport,
-            interface: self.interface.clone(),
-            multicast_ttl: self.multicast_ttl.unwrap_or(NonZeroU8::MIN),
-            open_membership: self.open_membership,
-            key_file: self.key_file.clone(),
-            tuning: Tuning {
-                receive_buffer_bytes: self.receive_buffer_bytes,
-                send_buffer_bytes: Some(self.send_buffer_bytes),
-                offload: self.offload,
-            },
-            timers: self.ring_config().timers,
+/// Checks that all nodes can send to the group, if there is one.
+pub(super) fn check(config: &NodeConfig) -> Result<(), ConfigError> {
+    let Transport::Multicast(group) = config.transport else {
+        return Ok(());
+    };
+    if !group.ip().is_multicast() || group.port() == 0 {
+        return Err(ConfigError::NotMulticast(group));
+    }
+    for node in &config.nodes {
+        if node.is_known() && node.address.is_ipv4() != group.is_ipv4() {
+            return Err(ConfigError::MixedAddresses(node.address));
+        }
+        if group.is_ipv6() && config.interface.is_none() {
+            return Err(ConfigError::NeedsInterface);
         }
     }
-
-    pub(super) fn check_transport(&self) -> Result<(), ConfigError> {
-        let Transport::Multicast(group) = self.transport else {
-            return Ok(());
-        };
-        if !group.ip().is_multicast() || group.port() == 0 {
-            return Err(ConfigError::NotMulticast(group));
-        }
-        for node in &self.nodes {
-            if node.address.is_ipv4() != group.is_ipv4() {
-                return Err(ConfigError::MixedAddresses(node.address));
-            }
-            if group.is_ipv6() && self.interface.is_none() {
-                return Err(ConfigError::NeedsInterface);
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }

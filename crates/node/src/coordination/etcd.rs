@@ -12,6 +12,7 @@ use ureq::http::{HeaderValue, StatusCode, Uri};
 use ureq::tls::TlsConfig;
 use ureq::{Agent, Body};
 
+use super::file::EtcdFiles;
 use super::login::Login;
 use super::reply::Reply;
 use super::{Coordination, CoordinationError, EtcdFileError, EtcdLogin, EtcdTls};
@@ -64,6 +65,7 @@ pub struct Etcd {
     /// The one that answered last.
     current: usize,
     prefix: String,
+    files: EtcdFiles,
     login: Option<Login>,
     /// The token that etcd gave this user at the login.
     token: Option<HeaderValue>,
@@ -117,32 +119,40 @@ impl Etcd {
         tls: Option<&EtcdTls>,
         login: Option<&EtcdLogin>,
     ) -> Result<Self, EtcdFileError> {
-        let tls = tls.map_or_else(|| Ok(TlsConfig::default()), EtcdTls::load)?;
-        let login = login.map(EtcdLogin::load).transpose()?;
+        let mut files = EtcdFiles::new(tls, login);
+        let (tls, login) = files.read()?;
         Ok(Self {
+            files,
             login,
             ..Self::with_config(endpoints, cluster, tls)
         })
     }
 
     fn with_config(endpoints: &[String], cluster: u32, tls: TlsConfig) -> Self {
-        let config = Agent::config_builder()
-            .tls_config(tls)
-            .timeout_connect(Some(CONNECT))
-            .timeout_global(Some(ANSWER))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            // Members are asked directly, whatever proxy the environment names.
-            .proxy(None)
-            .build();
         let url = |endpoint: &String| endpoint.trim_end_matches('/').to_owned();
         Self {
-            agent: config.new_agent(),
+            agent: agent(tls),
             urls: endpoints.iter().map(url).collect(),
             current: 0,
             prefix: prefix(cluster),
+            files: EtcdFiles::default(),
             login: None,
             token: None,
+        }
+    }
+
+    /// Reads certificates and password again if their files have changed, as they are replaced while nodes run. Where the
+    /// new ones cannot be used, those of before are.
+    fn refresh(&mut self) {
+        match self.files.read_again() {
+            None => {}
+            Some(Ok((tls, login))) => {
+                tracing::info!("the files for etcd have changed and were read again");
+                (self.agent, self.login, self.token) = (agent(tls), login, None);
+            }
+            Some(Err(error)) => {
+                tracing::warn!(%error, "what was in the files for etcd before is used on");
+            }
         }
     }
 
@@ -264,8 +274,23 @@ fn read(body: &mut Body) -> Result<Vec<u8>, Refusal> {
     read.map_err(|error| Refusal::Silence(error.to_string()))
 }
 
+/// A client for HTTP with connections of its own.
+fn agent(tls: TlsConfig) -> Agent {
+    let config = Agent::config_builder()
+        .tls_config(tls)
+        .timeout_connect(Some(CONNECT))
+        .timeout_global(Some(ANSWER))
+        .http_status_as_error(false)
+        .max_redirects(0)
+        // Members are asked directly, whatever proxy the environment names.
+        .proxy(None)
+        .build();
+    config.new_agent()
+}
+
 impl Coordination for Etcd {
     fn ask(&mut self, number: u64, wanted: &Bytes) -> Result<Bytes, CoordinationError> {
+        self.refresh();
         let body = self.transaction(number, wanted).to_string();
         let (mut said, mut is_refused) = (Vec::new(), false);
         for _ in 0..self.urls.len() {

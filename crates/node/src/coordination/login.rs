@@ -20,7 +20,7 @@ pub struct EtcdLogin {
     /// Its name.
     pub user: String,
     /// A file with its password, which only its owner may read; a line end behind it does not count. It is read when
-    /// a node starts.
+    /// a node starts, and again when it has changed.
     pub password_file: PathBuf,
 }
 

@@ -14,7 +14,7 @@ use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig, TlsPr
 use super::file::{EtcdFileError, Purpose};
 use crate::config::path_of;
 
-/// Files for TLS to etcd, as PEM. They are read when a node starts. `{node}` stands for its number.
+/// Files for TLS to etcd, as PEM. They are read when a node starts, and again when they have changed. `{node}` stands for its number.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EtcdTls {
@@ -37,6 +37,12 @@ impl EtcdTls {
             certificate: self.certificate.as_ref().map(own),
             key: self.key.as_ref().map(own),
         }
+    }
+
+    /// The files.
+    pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        let own = self.certificate.iter().chain(&self.key);
+        std::iter::once(&self.ca).chain(own)
     }
 
     /// Reads the files; all that could go wrong with them later does so here.

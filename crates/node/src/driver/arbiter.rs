@@ -4,12 +4,11 @@
 //! service does not answer it is asked again, less and less often.
 
 use bytes::Bytes;
-use rota_core::contract::{Engine, Input, Status};
+use rota_core::contract::{Input, Status};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Driver;
 use super::helper::{Helper, Shared};
 use super::waker::Waker;
 use crate::coordination::{Coordination, CoordinationError};
@@ -52,7 +51,7 @@ struct Orders {
 pub(super) struct Arbiter {
     helper: Helper<Orders>,
     /// A question without an answer yet.
-    pub(super) waits: bool,
+    waits: bool,
 }
 
 impl Arbiter {
@@ -81,7 +80,30 @@ impl Arbiter {
         Some(Input::Arbitrated { number, chosen })
     }
 
-    pub(super) fn health(&self) -> Health {
+    /// Whether a question has no answer yet.
+    pub(super) const fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// Adds the state of the service to the status.
+    pub(super) fn describe(&self, status: &mut Status) {
+        let health = self.health();
+        if health.refuses {
+            status.state += "; the coordination service refuses what this node asks for";
+        } else if health.differs {
+            status.state +=
+                "; what the coordination service has stored is not of this cluster as it is";
+        } else if health.is_away {
+            status.state += "; the coordination service cannot be reached";
+        }
+        status.counters.extend([
+            ("coordination_requests", health.requests),
+            ("coordination_failures", health.failures),
+            ("coordination_away", u64::from(health.is_away)),
+        ]);
+    }
+
+    fn health(&self) -> Health {
         let desk = self.helper.desk();
         Health {
             // A thread that panicked answers nothing any more.
@@ -174,35 +196,6 @@ fn tell_of_answer(was_away: bool, number: u64, is_other: bool) {
             "the coordination service has a first configuration already: this cluster was founded before, or another \
              one has its number (if nothing is ordered now, see `Founding anew` in the manual)"
         );
-    }
-}
-
-impl<E: Engine> Driver<E> {
-    pub(super) fn describe_arbiter(&self, status: &mut Status) {
-        let Some(health) = self.arbiter.as_ref().map(Arbiter::health) else {
-            return;
-        };
-        if health.refuses {
-            status.state += "; the coordination service refuses what this node asks for";
-        } else if health.differs {
-            status.state +=
-                "; what the coordination service has stored is not of this cluster as it is";
-        } else if health.is_away {
-            status.state += "; the coordination service cannot be reached";
-        }
-        status.counters.extend([
-            ("coordination_requests", health.requests),
-            ("coordination_failures", health.failures),
-            ("coordination_away", u64::from(health.is_away)),
-        ]);
-    }
-
-    /// Asks the coordination service, if there is one.
-    pub(super) fn arbitrate(&mut self, number: u64, wanted: Bytes) {
-        match &mut self.arbiter {
-            Some(arbiter) => arbiter.ask(number, wanted),
-            None => self.sockets.stats_mut().unsupported += 1,
-        }
     }
 }
 

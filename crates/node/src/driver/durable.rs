@@ -74,11 +74,11 @@ pub(super) struct Durable {
     /// `None`: everything is kept in memory.
     worker: Option<Worker>,
     /// `None`: the engine has no votes.
-    pub(super) acceptor: Option<Acceptor>,
+    acceptor: Option<Acceptor>,
     /// The contents of the acceptor's log, until the engine is told.
     votes: FoundVotes,
     /// Rung by the threads of both, and by others that it is shared with.
-    pub(super) waker: Arc<Waker>,
+    waker: Arc<Waker>,
     /// Fetches without an answer.
     fetching: usize,
     /// Requests without an answer, oldest first: an answer says that all before are durable, too.
@@ -154,10 +154,9 @@ impl Durable {
         (records, votes.lost_some)
     }
 
-    /// Gives the acceptor's log up, and has it opened again. Says which requests will have no answer; sends that waited
-    /// for them are forgotten. `None` without such a log. For a log in memory the input for the engine is there at
-    /// once.
-    pub(super) fn reopen(&mut self) -> Option<(Vec<PersistId>, Option<Input>)> {
+    /// Gives the acceptor's log up, and has it opened again. Sends that waited for requests that will have no answer are
+    /// forgotten. `None` without such a log. For a log in memory the input for the engine is there at once.
+    pub(super) fn reopen(&mut self) -> Option<Option<Input>> {
         let found = self.acceptor.as_mut()?.reopen();
         let is_vote = |pending: &Pending| matches!(pending.about, About::Votes);
         let void = self.pending.iter().filter(|pending| is_vote(pending));
@@ -168,7 +167,7 @@ impl Durable {
         }
         self.held
             .retain(|held| void.binary_search(&held.after).is_err());
-        Some((void, found.map(reopened)))
+        Some(found.map(reopened))
     }
 
     /// Whether this request will never be answered.
@@ -268,8 +267,13 @@ impl Durable {
     }
 
     /// Rung when there may be answers.
-    pub(super) fn waker(&self) -> Arc<Waker> {
-        Arc::clone(&self.waker)
+    pub(super) const fn waker(&self) -> &Arc<Waker> {
+        &self.waker
+    }
+
+    /// The log of an engine with votes.
+    pub(super) const fn acceptor(&self) -> Option<&Acceptor> {
+        self.acceptor.as_ref()
     }
 
     /// The answers that have come, those to requests in their order. Sends that waited for a failed request are
@@ -332,6 +336,12 @@ impl Durable {
         let mut answers = taken.fetched;
         answers.extend(taken.reopened.map(reopened));
         answers
+    }
+
+    /// Requests are answered in their order.
+    pub(super) fn check(&self) {
+        let pending = self.pending.iter();
+        debug_assert!(pending.is_sorted_by(|one, next| one.id < next.id));
     }
 
     /// Tells the operator of the first failure after all went well: a disk that stays bad is tried often. The log's

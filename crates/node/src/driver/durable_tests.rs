@@ -144,7 +144,6 @@ pub(super) fn token(mark: u8, after: Option<u64>) -> Output {
         to: Target::Others,
         burst: Burst::single(vec![mark; 60]),
         after: after.map(PersistId),
-        pace: None,
     }
 }
 
@@ -316,7 +315,7 @@ fn a_record_of_primaries_that_fails_fails_alone() {
     assert_eq!(world.arrived(), [2]);
     world.gate.send(Ok(())).unwrap();
     assert_eq!(world.answers(3)[2], (3, false));
-    let (kept, _) = world.driver.durable.records();
+    let (kept, _) = world.driver.io.durable().records();
     assert_eq!(kept[1], (PRIMARY_LOG, 0, Bytes::from_static(&[8; 3])));
 }
 
@@ -346,7 +345,7 @@ fn a_store_that_panics_fails_its_request_and_all_later_ones() {
         }
     }
     let mut world = world();
-    world.driver.durable = Durable::with_store(Found::default(), Box::new(Bad)).unwrap();
+    *world.driver.io.durable() = Durable::with_store(Found::default(), Box::new(Bad)).unwrap();
     world.say([persist(1, 4), token(1, Some(1))]);
     assert_eq!(world.answers(1), [(1, true)]);
     world.say([persist(2, 8), token(2, Some(2))]);

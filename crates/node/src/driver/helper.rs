@@ -1,7 +1,7 @@
 //! A thread beside the ring's, and the desk between the two.
 //!
 //! Each thread puts its messages to the other on the desk. The helper thread waits for them there; the ring's thread is
-//! woken by its bell.
+//! woken by its waker.
 
 use std::fmt;
 use std::io;
@@ -230,7 +230,7 @@ mod tests {
             panic!("as the test wants")
         });
         let helper = helper.unwrap();
-        // The bell is rung last: a thread that is woken by it finds the reason on the desk.
+        // The waker comes last: a thread that is woken by it finds the reason on the desk.
         while !helper.waker.answer() {
             std::thread::yield_now();
         }

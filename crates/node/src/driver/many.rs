@@ -5,7 +5,7 @@
 
 use rota_core::contract::{Engine, Time};
 
-use super::rest::{Doze, Load};
+use super::doze::{Doze, Load};
 use super::{App, Driver, DriverError};
 use rota_net::sockets::PollSet;
 
@@ -14,10 +14,6 @@ const STEPS: u32 = 8;
 
 /// Descriptors that wake a driver.
 const SET: usize = size_of::<PollSet>() / size_of::<libc::pollfd>();
-
-/// There is something to do.
-#[derive(Clone, Copy, Debug)]
-struct Awake;
 
 /// A driver, and what runs above it.
 pub(crate) struct Lane<E, A> {
@@ -106,11 +102,11 @@ impl<E: Engine, A: App> Many<E, A> {
         let until = self.lanes.iter().filter_map(|lane| lane.until);
         let until = until.chain(limit).min();
         let (mut looks, mut now) = (0, start);
-        while looks < self.doze.looks(now) || now.since(start) < self.doze.busy_poll_nanos {
+        while self.doze.looks_on(looks, start, now) {
             let before = now;
             std::thread::yield_now();
             now = rota_net::monotonic();
-            let loads = self.lanes.iter().map(|lane| lane.driver.load());
+            let loads = self.lanes.iter().map(|lane| lane.driver.io.load());
             self.doze
                 .yielded(before, now, loads.fold(Load::NONE, Load::and));
             if self.poll(Some(0))? {
@@ -134,7 +130,7 @@ impl<E: Engine, A: App> Many<E, A> {
     fn poll(&mut self, nanos: Option<u64>) -> Result<bool, DriverError> {
         self.fds.clear();
         for lane in self.lanes.iter().filter(|lane| lane.asleep) {
-            self.fds.extend(lane.driver.poll_set(&lane.app));
+            self.fds.extend(lane.driver.io.poll_set(&lane.app));
         }
         let count = rota_net::poll(&mut self.fds, nanos).map_err(DriverError::Socket)?;
         if count == 0 {
@@ -144,7 +140,7 @@ impl<E: Engine, A: App> Many<E, A> {
         for (lane, fds) in asleep.zip(self.fds.chunks(SET)) {
             if fds.iter().any(|fd| fd.revents != 0) {
                 lane.asleep = false;
-                lane.driver.wake(&mut lane.app, fds);
+                lane.driver.io.wake(&mut lane.app, fds);
             }
         }
         Ok(true)
@@ -166,7 +162,7 @@ impl<E: Engine, A: App> Lane<E, A> {
                 None => {}
                 Some(true) => return Ok(()),
                 Some(false) => {
-                    if let Ok(until) = self.driver.lie_down(&mut self.app)? {
+                    if let Ok(until) = self.driver.lie_down(&mut self.app) {
                         (self.asleep, self.until) = (true, until);
                         return Ok(());
                     }
@@ -187,43 +183,5 @@ impl<E: Engine, A: App> Lane<E, A> {
             self.asleep = false;
             self.app.awake(false);
         }
-    }
-}
-
-impl<E: Engine> Driver<E> {
-    /// The time until which the driver may sleep, as far as is known without asking the kernel. `Err`: it may not.
-    fn lie_down<A: App>(
-        &mut self,
-        app: &mut A,
-    ) -> Result<Result<Option<Time>, Awake>, DriverError> {
-        if let Some(tracer) = &mut self.tracer {
-            tracer.flush();
-        }
-        let until = self.rest_until(app, rota_net::monotonic(), None);
-        let is_due = until.is_some_and(|until| until <= rota_net::monotonic());
-        if self.has_link_events() || self.has_stored() || is_due {
-            return Ok(Err(Awake));
-        }
-        if self.stuck.is_none() && !app.may_sleep() {
-            return Ok(Err(Awake));
-        }
-        Ok(Ok(until))
-    }
-
-    /// The descriptors that wake this driver.
-    fn poll_set<A: App>(&self, app: &A) -> PollSet {
-        self.sockets.poll_set(&self.waits(app, None))
-    }
-
-    /// Takes over what the kernel has said of these descriptors.
-    fn wake<A: App>(&mut self, app: &mut A, fds: &[libc::pollfd]) {
-        let ready = self.sockets.heard(fds);
-        app.awake(ready.woken);
-        self.arrivals.know(ready);
-    }
-
-    /// The load that has come until now.
-    const fn load(&self) -> Load {
-        Load::of(self.sockets.stats())
     }
 }

@@ -49,9 +49,9 @@ fn what_a_full_device_refuses_leaves_as_soon_as_there_is_room() {
             .extend((0..TOKENS).map(|mark| token(mark, None)));
         let began = Instant::now();
         let mut sleeps = 0;
-        while !driver.engine.outputs.is_empty() || driver.stuck.is_some() {
+        while !driver.engine.outputs.is_empty() || driver.io.is_stuck() {
             driver.turn(&mut Idle, Some(LONG)).unwrap();
-            sleeps += usize::from(driver.no_buffers);
+            sleeps += usize::from(driver.io.has_no_buffers());
             assert!(began.elapsed() < PATIENCE, "it sleeps on its token");
         }
         assert!(sleeps > 0, "the device has taken all of it at once");

@@ -1,23 +1,19 @@
 //! Carrying out what the engine asks for.
 
-use rota_core::contract::{Burst, Class, Engine, Input, Output, Target};
+use rota_core::contract::{Burst, Class, Engine, Input, Output, PersistId, Target};
 
-use super::durable::{Held, Reply};
+use super::answers::Leaves;
+use super::durable::Held;
 use super::{Driver, DriverError};
-use rota_net::socket::Progress;
-use rota_net::sockets::Outgoing;
 
 impl<E: Engine> Driver<E> {
     /// Carries out outputs in order until there are none, or one is stuck in a full socket.
     pub(super) fn carry_out(&mut self) -> Result<(), DriverError> {
-        if let Some(out) = self.stuck.take() {
-            self.send(out)?;
-        }
-        self.release_links();
+        self.io.retry()?;
         loop {
-            while self.stuck.is_none() {
-                if let Some(held) = self.durable.next_ready() {
-                    self.seal_and_send(held.class, held.to, held.burst)?;
+            while !self.io.is_stuck() {
+                if let Some(held) = self.io.next_ready() {
+                    self.send(held.class, held.to, held.burst)?;
                     continue;
                 }
                 match self.engine.poll_output() {
@@ -25,13 +21,11 @@ impl<E: Engine> Driver<E> {
                     None => break,
                 }
             }
-            if self.stuck.is_none() {
-                self.tokens.end();
-            }
-            if self.answers.is_empty() || self.stuck.is_some() {
+            self.io.drained();
+            if !self.io.has_answers() || self.io.is_stuck() {
                 return Ok(());
             }
-            while let Some(answer) = self.answers.pop_front() {
+            while let Some(answer) = self.io.next_answer() {
                 let failed = matches!(answer, Input::PersistFailed { .. });
                 self.engine.handle(rota_net::monotonic(), answer);
                 if failed {
@@ -48,19 +42,16 @@ impl<E: Engine> Driver<E> {
                 class,
                 to,
                 burst,
-                after,
+                after: None,
                 ..
-            } => match after {
-                Some(id) if self.has_failed(id) => {}
-                // Later outputs do not wait for it: only sends that name a request do.
-                Some(after) if self.durable.is_pending(after) => self.durable.hold(Held {
-                    after,
-                    class,
-                    to,
-                    burst,
-                }),
-                _ => self.seal_and_send(class, to, burst)?,
-            },
+            } => self.send(class, to, burst)?,
+            Output::Send {
+                class,
+                to,
+                burst,
+                after: Some(after),
+                ..
+            } => self.send_after(after, (class, to, burst))?,
             Output::Originated {
                 counter,
                 seq,
@@ -70,55 +61,45 @@ impl<E: Engine> Driver<E> {
                     tracer.on_originated(rota_net::monotonic(), counter, seq, index);
                 }
             }
-            Output::Persist { id, records } => {
-                let stats = self.sockets.stats_mut();
-                match self.durable.request(id, &records) {
-                    Reply::None => {}
-                    Reply::Now(answer) => {
-                        let failed = matches!(answer, Input::PersistFailed { .. });
-                        stats.persist_failures += u64::from(failed);
-                        self.answers.push_back(answer);
-                    }
-                    Reply::Unsupported(answer) => {
-                        stats.unsupported += 1;
-                        self.answers.push_back(answer);
-                    }
-                }
-            }
-            Output::Reopen => self.reopen(),
-            Output::Arbitrate { number, wanted } => self.arbitrate(number, wanted),
-            Output::Fetch { log, from, to } => {
-                self.answers.extend(self.durable.fetch(log, from, to));
-            }
+            Output::Persist { id, records } => self.io.persist(id, &records),
+            Output::Reopen => self.io.reopen(),
+            Output::Arbitrate { number, wanted } => self.io.arbitrate(number, wanted),
+            Output::Fetch { log, from, to } => self.io.fetch(log, from, to),
             Output::LinkSend {
                 peer,
                 session,
                 channel,
                 bytes,
-                after,
-            } => self.send_over_link((peer, session), (channel, bytes), after),
+            } => self.io.send_over_link((peer, session), (channel, bytes)),
         }
         Ok(())
     }
 
-    fn seal_and_send(&mut self, class: Class, to: Target, burst: Burst) -> Result<(), DriverError> {
-        if let Some(tracer) = &mut self.tracer {
-            tracer.flush();
+    /// Sends what may leave only when a request is durable. Later outputs do not wait for it: only sends that name a
+    /// request do.
+    fn send_after(
+        &mut self,
+        after: PersistId,
+        (class, to, burst): (Class, Target, Burst),
+    ) -> Result<(), DriverError> {
+        match self.io.leaves(after) {
+            Leaves::Never => Ok(()),
+            Leaves::Now => self.send(class, to, burst),
+            Leaves::Later => {
+                self.io.hold(Held {
+                    after,
+                    class,
+                    to,
+                    burst,
+                });
+                Ok(())
+            }
         }
-        let out = self.sockets.seal(class, to, burst);
-        self.send(out)
     }
 
-    fn send(&mut self, mut out: Outgoing) -> Result<(), DriverError> {
-        let progress = self.sockets.send(&mut out).map_err(DriverError::Socket)?;
-        self.no_buffers = progress == Progress::NoBuffers;
-        if progress == Progress::Done {
-            self.tokens
-                .left(out.class() == Class::Token, rota_net::monotonic);
-        } else {
-            self.tokens.blocked(rota_net::monotonic());
-            self.stuck = Some(out);
-        }
-        Ok(())
+    /// Sends a burst. What it says is in the trace before.
+    fn send(&mut self, class: Class, to: Target, burst: Burst) -> Result<(), DriverError> {
+        self.flush_trace();
+        self.io.send(class, to, burst)
     }
 }

@@ -31,10 +31,14 @@ struct Visit {
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     visit: Option<Visit>,
-    pub(super) times: TokenTimes,
+    times: TokenTimes,
 }
 
 impl Tokens {
+    pub(super) const fn times(&self) -> &TokenTimes {
+        &self.times
+    }
+
     /// A token that arrived then is handed in at `filled`; from `began` on the application had its turn.
     pub(super) fn begin(&mut self, arrived: Time, began: Time, filled: Time) {
         self.visit = Some(Visit {

@@ -15,7 +15,7 @@ const STATE_NANOS: u64 = 3_000_000_000;
 const MISSING_NANOS: u64 = 4_000_000_000;
 
 /// The counters that are watched, and the meaning of their growth.
-const WATCHED: [(&str, &str); 29] = [
+const WATCHED: [(&str, &str); 31] = [
     (
         "rotations_slow",
         "the token took more than a quarter of the token loss time to go round: processes wait for a \
@@ -112,6 +112,16 @@ const WATCHED: [(&str, &str); 29] = [
          ports and group",
     ),
     (
+        "datagrams_other_version",
+        "datagrams came of another version of the format: a node runs an older or a newer program, and neither is on a ring \
+         with it; compare `rota --version` on all nodes",
+    ),
+    (
+        "net_link_other_version",
+        "connections for links came of another version: a node runs an older or a newer program; compare `rota --version` on \
+         all nodes",
+    ),
+    (
         "net_send_errors",
         "the kernel of this host refuses what this node sends: look at its firewall (Operation not permitted), and whether \
          its interface and its address are still there (No such device, Network is unreachable)",
@@ -127,8 +137,8 @@ const WATCHED: [(&str, &str); 29] = [
     ),
     (
         "net_link_refused",
-        "connections for links were refused: other programs at the port, another cluster or version, or two \
-         processes with one number",
+        "connections for links were refused: other programs at the port, another cluster, or two processes with one \
+         number",
     ),
     (
         "uring_messages_foreign",
@@ -193,6 +203,11 @@ impl Watch {
             state_at: None,
             missing: Missing::new(members),
         }
+    }
+
+    /// These are the nodes of the configuration from now on.
+    pub fn expect(&mut self, members: Vec<NodeId>) {
+        self.missing.members = members;
     }
 
     #[inline]

@@ -78,6 +78,7 @@ impl Delivered for Delivery {
             Self::Message(message) => message.payload.len(),
             Self::Configuration(_)
             | Self::Passed { .. }
+            | Self::Notice { .. }
             | Self::Primary(_)
             | Self::Excluded(_)
             | Self::Missed { .. } => 0,

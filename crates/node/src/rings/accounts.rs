@@ -37,11 +37,11 @@ impl Accounts {
     }
 
     /// Has commands ordered as far as the rings take them. A command that its ring does not take yet waits, and so do
-    /// those behind it for that ring.
+    /// those behind it for that ring. Returns whether some wait.
     pub(super) fn order<A: RingsApp>(
         &self,
         driver: &mut RingsDriver<A>,
-    ) -> Result<(), DriverError> {
+    ) -> Result<bool, DriverError> {
         let waiting = std::mem::take(&mut *self.locked());
         let mut left: VecDeque<(Rank, Command)> = VecDeque::new();
         for (ring, command) in waiting {
@@ -50,11 +50,12 @@ impl Accounts {
                 left.push_back((ring, command));
             }
         }
-        if !left.is_empty() {
+        let some_wait = !left.is_empty();
+        if some_wait {
             let mut waiting = self.locked();
             left.append(&mut waiting);
             *waiting = left;
         }
-        Ok(())
+        Ok(some_wait)
     }
 }

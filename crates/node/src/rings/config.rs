@@ -5,7 +5,7 @@ use rota_multiring::level::Mode;
 use rota_multiring::{Constants, Rank, RingOf};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
 use super::error::RingsError;
@@ -191,13 +191,9 @@ impl RingsConfig {
             }
             let config = self.of_ring(at)?;
             let used = config.nodes.iter();
-            let mut used = used.flat_map(|node| {
-                [
-                    (node.address, node.data_port),
-                    (node.address, node.token_port),
-                ]
-            });
-            if !used.all(|socket: (IpAddr, u16)| ports.insert(socket)) {
+            let mut used =
+                used.flat_map(|node| [node.place(node.data_port), node.place(node.token_port)]);
+            if !used.all(|place| ports.insert(place)) {
                 return Err(RingsError::Ports(ring.id));
             }
             config
@@ -205,6 +201,16 @@ impl RingsConfig {
                 .map_err(|error| RingsError::Of(ring.id, error))?;
         }
         Ok(())
+    }
+
+    /// The same configuration with the addresses of the nodes' names, as node `me` finds them: the names of all rings are
+    /// looked up once ([`NodeConfig::resolved`]).
+    #[must_use]
+    pub fn resolved(&self, me: NodeId) -> Self {
+        Self {
+            common: self.common.resolved(me),
+            rings: self.rings.clone(),
+        }
     }
 
     /// The rings that a node is on, by their places here.
@@ -326,6 +332,19 @@ lambda = 2000
             }
         );
         assert_ne!(first.wire_cluster(), second.wire_cluster());
+    }
+
+    #[test]
+    fn the_names_of_all_rings_are_looked_up_once() {
+        let file = FILE.replace("10.0.0.1", "localhost");
+        let config = RingsConfig::from_toml(&file).expect("it is sound");
+        assert!(!config.common.nodes[0].is_known());
+        let resolved = config.resolved(node(1));
+        for at in [0, 1] {
+            let ring = resolved.of_ring(at).expect("it is sound");
+            assert!(ring.nodes.iter().all(rota_net::NodeAddress::is_known));
+        }
+        assert_eq!(resolved.rings, config.rings);
     }
 
     /// Nodes with other constants would deliver in other orders: they do not hear each other.

@@ -1,9 +1,10 @@
 //! Several rings and the application above them, in the thread that calls the driver.
 
-use rota_core::contract::{Checked, NodeId, Process, Status};
+use rota_core::contract::{Checked, NodeId, Status};
 use rota_multiring::feed::Announced;
 use rota_multiring::merge::Need;
-use rota_multiring::{Constants, Leveled, Point, Rank, Resume, ResumeRing};
+use rota_multiring::subscribe::Change;
+use rota_multiring::{Instance, Leveled, Point, Rank, Resume};
 use rota_paxos::uring::URing;
 use rota_paxos::uring::accounts::{Command, Table};
 use std::cell::{Ref, RefCell, RefMut};
@@ -16,12 +17,12 @@ use super::config::RingsConfig;
 use super::error::RingsStartError;
 use super::hub::MergedDelivery;
 use super::lane::LaneApp;
+use super::opening::{self, Beginning};
 use super::trace::{RingsTrace, StateSource};
+use super::waits::MergeWait;
 use crate::config::NodeConfig;
-use crate::driver::{App, Driver, DriverError, Many};
+use crate::driver::{App, DriverError, Many};
 use crate::engine::NodeEngine;
-use crate::node::StartError;
-use rota_net::sockets::Sockets;
 
 /// The status of a process of several rings.
 #[derive(Clone, Debug)]
@@ -32,19 +33,26 @@ pub struct RingsStatus {
     pub point: Option<Point>,
     /// The accounts of what is needed of each ring, as this node has learnt them.
     pub accounts: Vec<(Rank, Table)>,
+    /// The change of the partition's subscriptions that was ordered and is not in effect.
+    pub pending: Option<Change>,
+    /// The wishes of this process to change the subscriptions that have not come true.
+    pub wishes: usize,
+    /// The rings of which this process keeps what comes, for a subscription: each since this hold.
+    pub standby: Vec<(Rank, Instance)>,
+    /// The notices about subscriptions that this process could not read: they change nothing here.
+    pub unreadable_notices: u64,
     /// The rings that the merge waits for, and up to which round.
     pub waits_for: Vec<Need>,
+    /// The messages of each ring that wait for other rings, of those that the process delivers.
+    pub merge: Vec<(Rank, MergeWait)>,
     /// Lines of its trace that could not be written.
     pub trace_lines_lost: u64,
 }
 
-/// The place at which an application goes on, and the source of its state.
-type Sourced = (Resume, StateSource);
-
 /// All rings of a process, and the application above them.
 pub struct RingsDriver<A> {
-    many: Many<Checked<NodeEngine>, LaneApp<A>>,
-    hub: Rc<RefCell<MergedDelivery<A>>>,
+    pub(super) many: Many<Checked<NodeEngine>, LaneApp<A>>,
+    pub(super) hub: Rc<RefCell<MergedDelivery<A>>>,
 }
 
 impl<A: RingsApp> RingsDriver<A> {
@@ -58,7 +66,12 @@ impl<A: RingsApp> RingsDriver<A> {
         subscribe: Option<&[u16]>,
         app: A,
     ) -> Result<Self, RingsStartError> {
-        Self::begin(config, me, (subscribe, None), app)
+        let subscribe = subscribe.map(<[u16]>::to_vec);
+        let beginning = Beginning {
+            subscribe,
+            ..Beginning::default()
+        };
+        Self::begin(config, me, beginning, app)
     }
 
     /// Opens the rings that node `me` is on. `app` has a state that it kept at a point ([`Self::want_point`]), here or
@@ -72,40 +85,34 @@ impl<A: RingsApp> RingsDriver<A> {
         (resume, source): (Resume, StateSource),
         app: A,
     ) -> Result<Self, RingsStartError> {
-        let rings: Vec<u16> = resume.rings.iter().map(|ring| ring.of.rank.0).collect();
-        Self::begin(config, me, (Some(&rings), Some((resume, source))), app)
+        let beginning = Beginning {
+            state: Some((resume, source)),
+            ..Beginning::default()
+        };
+        Self::begin(config, me, beginning, app)
     }
 
-    fn begin(
+    pub(super) fn begin(
         config: &RingsConfig,
         me: NodeId,
-        (subscribe, resume): (Option<&[u16]>, Option<Sourced>),
+        begins: Beginning,
         app: A,
     ) -> Result<Self, RingsStartError> {
         config.check().map_err(RingsStartError::Config)?;
+        // Once for all rings: each would wait for the names that have no address.
+        let config = &config.resolved(me);
         let of_ring = |at: usize| config.of_ring(at).map_err(RingsStartError::Config);
         let rings = config.rings_of(me).into_iter().map(of_ring);
         let rings: Vec<NodeConfig> = rings.collect::<Result<_, _>>()?;
-        let wanted = subscribed(&rings, subscribe)?;
-        let mut trace = trace(config, me, &wanted)?;
-        let resume = match resume {
-            Some((resume, source)) => {
-                check_state(&wanted, &resume)?;
-                let trace = trace.iter_mut();
-                trace.for_each(|trace| trace.on_install(&resume, source));
-                Some(resume)
-            }
-            None => None,
-        };
-        let point = resume.as_ref().map(|resume| resume.point);
-        let hub = Rc::new(RefCell::new(MergedDelivery::new(wanted, point, app, trace)));
+        let wanted = begins.subscribed(&rings)?;
+        let trace = begins.trace(config, me, &wanted)?;
+        let learner = begins.learner(&rings, wanted);
+        let hub = Rc::new(RefCell::new(MergedDelivery::new(learner, app, trace)));
         let open = |ring: &NodeConfig| {
             let rank = ring.ring_of.map_or(Rank(0), |of| of.constants.rank);
             let failed = |error| RingsStartError::Ring(rank.0, error);
-            let process = process(me).map_err(failed)?;
-            let mut states = resume.iter().flat_map(|resume| &resume.rings);
-            let state = states.find(|state| state.of.rank == rank);
-            let driver = open(ring, process, state).map_err(failed)?;
+            let process = opening::process(me).map_err(failed)?;
+            let driver = opening::open(ring, process, begins.state_of(rank)).map_err(failed)?;
             Ok((driver, LaneApp::new(rank, process, Rc::clone(&hub))))
         };
         let drivers: Vec<_> = rings
@@ -127,6 +134,7 @@ impl<A: RingsApp> RingsDriver<A> {
         self.look_at_states();
         self.note();
         self.hub.borrow_mut().pump_more();
+        self.change()?;
         self.need()?;
         let has_delivered = self.hub.borrow_mut().take_delivered();
         for lane in self.many.lanes() {
@@ -172,13 +180,14 @@ impl<A: RingsApp> RingsDriver<A> {
         let Some(lane) = lanes.find(|lane| lane.app.rank == ring) else {
             return Ok(false);
         };
-        let mut is_taken = false;
-        lane.driver.tell(|engine, now| {
-            if let Some(engine) = engine.get_mut().leveled() {
-                is_taken = engine.get_mut().order_account(now, (command, time));
-            }
+        let is_taken = lane.driver.command(|engine, now| {
+            let engine = engine.leveled();
+            engine.is_some_and(|engine| engine.get_mut().order_account(now, (command, time)))
         })?;
-        lane.get_up();
+        // Else the ring has nothing to do: a notice that is tried in each turn would keep the thread busy.
+        if is_taken {
+            lane.get_up();
+        }
         Ok(is_taken)
     }
 
@@ -246,11 +255,17 @@ impl<A: RingsApp> RingsDriver<A> {
                 accounts.push((lane.app.rank, engine.get().accounts().clone()));
             }
         }
+        let hub = self.hub.borrow();
         RingsStatus {
             rings,
             accounts,
             point,
+            pending: hub.learner.pending(),
+            wishes: hub.learner.wishes(),
+            standby: hub.learner.standby().collect(),
+            unreadable_notices: hub.learner.unreadable(),
             waits_for,
+            merge: hub.waits(),
             trace_lines_lost,
         }
     }
@@ -263,8 +278,8 @@ impl<A: RingsApp> RingsDriver<A> {
             let Some(lane) = lanes.find(|lane| lane.app.rank == need.rank) else {
                 continue;
             };
-            lane.driver.tell(|engine, now| {
-                if let Some(engine) = engine.get_mut().leveled() {
+            lane.driver.command(|engine, now| {
+                if let Some(engine) = engine.leveled() {
                     engine.need(now, need.round);
                 }
             })?;
@@ -300,8 +315,8 @@ impl<A: RingsApp> RingsDriver<A> {
             let Some(announced) = announces else {
                 continue;
             };
-            lane.driver.tell(|engine, now| {
-                if let Some(engine) = engine.get_mut().leveled() {
+            lane.driver.command(|engine, now| {
+                if let Some(engine) = engine.leveled() {
                     engine.announce(now, rank, announced);
                 }
             })?;
@@ -315,74 +330,4 @@ impl<A> fmt::Debug for RingsDriver<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RingsDriver").finish_non_exhaustive()
     }
-}
-
-/// The constants of the rings that are wanted.
-fn subscribed(
-    rings: &[NodeConfig],
-    subscribe: Option<&[u16]>,
-) -> Result<Vec<Constants>, RingsStartError> {
-    let all = rings.iter().filter_map(|ring| ring.ring_of);
-    let mut wanted: Vec<Constants> = all.map(|of| of.constants).collect();
-    if let Some(subscribe) = subscribe {
-        let has = |id: &u16| wanted.iter().any(|of| of.rank == Rank(*id));
-        if let Some(id) = subscribe.iter().find(|id| !has(id)) {
-            return Err(RingsStartError::Subscription(*id));
-        }
-        wanted.retain(|of| subscribe.contains(&of.rank.0));
-    }
-    match wanted.is_empty() && (subscribe.is_none() || rings.is_empty()) {
-        true => Err(RingsStartError::Subscription(0)),
-        false => Ok(wanted),
-    }
-}
-
-/// Checks that a state is of the same rings, founded alike.
-fn check_state(wanted: &[Constants], resume: &Resume) -> Result<(), RingsStartError> {
-    let states = || resume.rings.iter().map(|state| state.of);
-    let is_other = |of: &&Constants| states().all(|state| state != **of);
-    match wanted.iter().find(is_other) {
-        Some(other) => Err(RingsStartError::State(other.rank.0)),
-        None => Ok(()),
-    }
-}
-
-/// A new life of node `me`, on one ring.
-fn process(me: NodeId) -> Result<Process, StartError> {
-    rota_net::new_process(me).map_err(StartError::System)
-}
-
-/// The trace, where the configuration wants one.
-fn trace(
-    config: &RingsConfig,
-    me: NodeId,
-    wanted: &[Constants],
-) -> Result<Option<RingsTrace>, RingsStartError> {
-    let Some(path) = config.common.trace_of(me) else {
-        return Ok(None);
-    };
-    let failed = |error| RingsStartError::Ring(0, StartError::Driver(DriverError::Trace(error)));
-    let me = process(me).map_err(|error| RingsStartError::Ring(0, error))?;
-    let trace = RingsTrace::create(&path, me, wanted).map_err(failed)?;
-    Ok(Some(trace))
-}
-
-fn open(
-    config: &NodeConfig,
-    process: Process,
-    state: Option<&ResumeRing>,
-) -> Result<Driver<Checked<NodeEngine>>, StartError> {
-    let me = process.node;
-    config.check_for(me).map_err(StartError::Config)?;
-    if let Some(directory) = &config.state_dir {
-        std::fs::create_dir_all(directory).map_err(StartError::System)?;
-    }
-    let sockets = Sockets::open(&config.network(), me).map_err(StartError::Socket)?;
-    let mut engine = NodeEngine::new(config, me).map_err(StartError::Config)?;
-    if let (Some(engine), Some(state)) = (engine.leveled(), state) {
-        engine.get_mut().resume(state.founded, state.base.clone());
-    }
-    let seed = rota_net::random_u64().map_err(StartError::System)?;
-    let driver = Driver::with_process(Checked::new(engine), sockets, process, seed, config);
-    driver.map_err(StartError::Driver)
 }

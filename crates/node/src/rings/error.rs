@@ -96,3 +96,9 @@ impl fmt::Display for RingsStartError {
 }
 
 impl std::error::Error for RingsStartError {}
+
+impl From<RingsError> for RingsStartError {
+    fn from(error: RingsError) -> Self {
+        Self::Config(error)
+    }
+}

@@ -6,6 +6,7 @@ use rota_multiring::{Constants, Point, Rank, RingsDelivery, RingsLearner};
 
 use super::app::RingsApp;
 use super::trace::RingsTrace;
+use super::waits::{MergeWait, Waits};
 
 /// The bytes of one ring, at most, that wait for other rings; the ring's engine keeps what is behind that, and
 /// throttles nobody.
@@ -19,21 +20,18 @@ pub(super) struct MergedDelivery<A> {
     pub(super) trace: Option<RingsTrace>,
     /// Something was delivered since the last question about that.
     has_delivered: bool,
+    waits: Waits,
 }
 
 impl<A: RingsApp> MergedDelivery<A> {
-    /// Above these rings, from their beginning or from a point.
-    pub(super) fn new(
-        rings: impl IntoIterator<Item = Constants>,
-        point: Option<Point>,
-        app: A,
-        trace: Option<RingsTrace>,
-    ) -> Self {
+    /// Above the rings of a learner.
+    pub(super) fn new(learner: RingsLearner, app: A, trace: Option<RingsTrace>) -> Self {
         Self {
-            learner: RingsLearner::new(rings, point),
+            learner,
             app,
             trace,
             has_delivered: false,
+            waits: Waits::default(),
         }
     }
 
@@ -42,7 +40,20 @@ impl<A: RingsApp> MergedDelivery<A> {
     }
 
     pub(super) fn deliver(&mut self, rank: Rank, delivery: Delivery) {
+        if let Delivery::Message(message) = &delivery
+            && self.learner.has(rank)
+        {
+            self.waits.on_pushed(rank, (message.seq, message.index));
+        }
+        let had_unreadable = self.learner.unreadable() > 0;
         let told = self.learner.on_delivery(rank, delivery);
+        if self.learner.unreadable() > 0 && !had_unreadable {
+            tracing::warn!(
+                ring = rank.0,
+                "a ring has ordered something about subscriptions that this program cannot read: nothing changes by it \
+                 here; later ones are counted and not told"
+            );
+        }
         told.into_iter().for_each(|told| self.tell(told));
         self.pump();
     }
@@ -51,6 +62,8 @@ impl<A: RingsApp> MergedDelivery<A> {
     pub(super) fn tell(&mut self, delivery: RingsDelivery) {
         match &delivery {
             RingsDelivery::Message(place, message) => {
+                let at = (message.seq, message.index);
+                self.waits.on_delivered(place.rank, at);
                 if let Some(trace) = &mut self.trace {
                     trace.on_deliver(*place, message);
                 }
@@ -66,6 +79,37 @@ impl<A: RingsApp> MergedDelivery<A> {
             RingsDelivery::Refounded(rank) => tracing::error!(
                 ring = rank.0,
                 "a ring was founded anew: the state that this process began with is of the one before"
+            ),
+            RingsDelivery::Subscribed(rank, point) => {
+                tracing::info!(
+                    ring = rank.0,
+                    round = point.round,
+                    "the partition has subscribed to a ring"
+                );
+                let trace = self.trace.iter_mut();
+                trace.for_each(|trace| trace.on_subscribed(*rank, *point));
+            }
+            RingsDelivery::Left(rank, point) => {
+                tracing::info!(
+                    ring = rank.0,
+                    round = point.round,
+                    "the partition has left a ring"
+                );
+                self.waits.forget(*rank);
+                let trace = self.trace.iter_mut();
+                trace.for_each(|trace| trace.on_left(*rank, *point));
+            }
+            RingsDelivery::Unreachable(rank) => tracing::error!(
+                ring = rank.0,
+                "the partition subscribes to a ring that this process is not on"
+            ),
+            RingsDelivery::NotHeld(rank) => tracing::warn!(
+                ring = rank.0,
+                "the partition does not subscribe to a ring: all holds that were ordered for that were spent"
+            ),
+            RingsDelivery::LastRing(rank) => tracing::warn!(
+                ring = rank.0,
+                "the partition does not leave a ring: it has no other"
             ),
             RingsDelivery::Configuration(..) | RingsDelivery::Point(_) => {}
         }
@@ -112,5 +156,17 @@ impl<A: RingsApp> MergedDelivery<A> {
     /// The point that the merge has come to, and the rings that it waits for.
     pub(super) fn describe(&self) -> (Option<Point>, Vec<Need>) {
         (self.learner.point(), self.learner.needs())
+    }
+
+    /// The messages of each ring that wait for other rings.
+    pub(super) fn waits(&self) -> Vec<(Rank, MergeWait)> {
+        let of = |of: &Constants| MergeWait {
+            waiting_bytes: self.learner.waiting_bytes(of.rank),
+            times: self.waits.of(of.rank),
+        };
+        let rings = self.learner.rings();
+        rings
+            .map(|constants| (constants.rank, of(constants)))
+            .collect()
     }
 }

@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use super::accounts::Accounts;
 use super::app::RingsApp;
+use super::changes::Wishes;
 use super::config::RingsConfig;
 use super::driver::{RingsDriver, RingsStatus};
-use super::error::{RingsError, RingsStartError};
+use super::error::RingsStartError;
 use super::trace::StateSource;
 use crate::driver::{DriverError, Submitter};
 use crate::node::StartError;
@@ -25,18 +26,24 @@ use crate::node::inbox::Inbox;
 use crate::node::outbox::{Delivered, Filling, Outbox};
 use rota_net::ask_for_short_slices;
 
+/// The longest time, in nanoseconds, after which the rings are handed again what they did not take.
+const AGAIN_NANOS: u64 = 20_000_000;
+
 /// One of the rings, for threads that submit to it.
 #[derive(Clone, Debug)]
-struct Way {
+pub(super) struct Way {
     rank: Rank,
     inbox: Arc<Inbox>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+pub(super) struct Shared {
     stop: AtomicBool,
     /// A point is wanted.
     point: AtomicBool,
+    /// The process is a replica of a partition.
+    pub(super) is_of_partition: bool,
+    pub(super) wishes: Wishes,
     accounts: Accounts,
     status: Asked<RingsStatus>,
 }
@@ -61,8 +68,8 @@ pub struct RingsPublisher {
 /// Asks a node for its status, from any thread.
 #[derive(Clone, Debug)]
 pub struct RingsWatch {
-    ways: Vec<Way>,
-    shared: Arc<Shared>,
+    pub(super) ways: Vec<Way>,
+    pub(super) shared: Arc<Shared>,
 }
 
 impl RingsWatch {
@@ -70,6 +77,17 @@ impl RingsWatch {
     pub fn status(&self) -> Option<RingsStatus> {
         let wake = || self.ways.iter().for_each(|way| way.inbox.wake());
         self.shared.status.ask(wake)
+    }
+
+    /// As [`RingsNode::order`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn order(&self, ring: Rank, command: Command) -> Result<(), SubmitError> {
+        let inbox = inbox(&self.ways, ring)?;
+        self.shared.accounts.push(ring, command)?;
+        inbox.wake();
+        Ok(())
     }
 }
 
@@ -92,7 +110,7 @@ impl RingsPublisher {
     }
 }
 
-fn inbox(ways: &[Way], ring: Rank) -> Result<&Inbox, SubmitError> {
+pub(super) fn inbox(ways: &[Way], ring: Rank) -> Result<&Inbox, SubmitError> {
     let way = ways.iter().find(|way| way.rank == ring);
     way.map(|way| &*way.inbox).ok_or(SubmitError::Unsupported)
 }
@@ -117,7 +135,7 @@ impl RingsNode {
         subscribe: Option<&[u16]>,
     ) -> Result<Self, RingsStartError> {
         let wanted = subscribe.map(<[u16]>::to_vec);
-        Self::begin(config, me, move |config, app| {
+        Self::begin(config, me, false, move |config, app| {
             RingsDriver::open(config, me, wanted.as_deref(), app)
         })
     }
@@ -133,14 +151,15 @@ impl RingsNode {
         me: NodeId,
         (resume, source): (Resume, StateSource),
     ) -> Result<Self, RingsStartError> {
-        Self::begin(config, me, move |config, app| {
+        Self::begin(config, me, false, move |config, app| {
             RingsDriver::resume(config, me, (resume, source), app)
         })
     }
 
-    fn begin(
+    pub(super) fn begin(
         config: &RingsConfig,
         me: NodeId,
+        is_of_partition: bool,
         open: impl FnOnce(&RingsConfig, NodeApp) -> Result<RingsDriver<NodeApp>, RingsStartError>
         + Send
         + 'static,
@@ -156,7 +175,11 @@ impl RingsNode {
                 inbox,
             });
         }
-        let (shared, outbox) = (Arc::<Shared>::default(), Arc::default());
+        let shared = Shared {
+            is_of_partition,
+            ..Shared::default()
+        };
+        let (shared, outbox) = (Arc::new(shared), Arc::default());
         let app = NodeApp {
             ways: ways.iter().map(|way| (way.clone(), false)).collect(),
             filling: Filling::default(),
@@ -242,10 +265,7 @@ impl RingsNode {
     /// # Errors
     /// [`SubmitError`]; `Full` while much waits already, `Unsupported` where this node is not on that ring, and where a number in it is too large.
     pub fn order(&self, ring: Rank, command: Command) -> Result<(), SubmitError> {
-        let inbox = inbox(&self.ways, ring)?;
-        self.shared.accounts.push(ring, command)?;
-        inbox.wake();
-        Ok(())
+        self.watch().order(ring, command)
     }
 
     /// State and counters, as of now. `None` when the node has stopped, or is too busy to answer within a second.
@@ -294,7 +314,7 @@ impl Drop for RingsNode {
 
 /// The application above the rings, in their thread.
 #[derive(Debug)]
-struct NodeApp {
+pub(super) struct NodeApp {
     /// The rings, and whether each did not take the oldest message.
     ways: Vec<(Way, bool)>,
     filling: Filling<RingsDelivery>,
@@ -356,11 +376,7 @@ impl Delivered for RingsDelivery {
     fn size(&self) -> usize {
         match self {
             Self::Message(_, message) => message.payload.len(),
-            Self::Configuration(..)
-            | Self::Trimmed(..)
-            | Self::Contradicted(_)
-            | Self::Point(_)
-            | Self::Refounded(_) => 0,
+            _ => 0,
         }
     }
 }
@@ -368,21 +384,17 @@ impl Delivered for RingsDelivery {
 fn run(mut driver: RingsDriver<NodeApp>) -> Result<(), DriverError> {
     ask_for_short_slices();
     let shared = Arc::clone(&driver.app().shared);
+    let mut some_wait = false;
     while !shared.stop.load(SeqCst) {
-        driver.turn(None)?;
+        driver.turn(some_wait.then_some(AGAIN_NANOS))?;
         if shared.point.swap(false, SeqCst) {
             driver.want_point();
         }
-        shared.accounts.order(&mut driver)?;
+        some_wait = shared.wishes.hand_in(&mut driver).is_err();
+        some_wait |= shared.accounts.order(&mut driver)?;
         if shared.status.take_wanted() {
             shared.status.answer(driver.status());
         }
     }
     driver.leave()
-}
-
-impl From<RingsError> for RingsStartError {
-    fn from(error: RingsError) -> Self {
-        Self::Config(error)
-    }
 }

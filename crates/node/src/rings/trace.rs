@@ -5,7 +5,7 @@
 //! had been none.
 
 use rota_core::contract::{Message, MessageId, Process, Time};
-use rota_multiring::{Constants, Place, Point, Rank, Resume, ResumeRing};
+use rota_multiring::{Constants, Partition, Place, Point, Rank, Resume, ResumeRing};
 use std::collections::BTreeMap;
 use std::fmt::Arguments;
 use std::io;
@@ -27,7 +27,7 @@ pub enum StateSource {
 pub(super) struct RingsTrace {
     file: TraceFile,
     me: Process,
-    /// Processes that deliver the same rings are replicas of one partition.
+    /// The name of the partition. Processes that deliver the same rings, and are of none, count as replicas of one.
     part: String,
     lines: String,
     /// The foundation of each ring, as soon as that is known.
@@ -38,12 +38,16 @@ pub(super) struct RingsTrace {
 
 impl RingsTrace {
     /// Goes on in a file, of a process that delivers these rings.
-    pub(super) fn create(path: &Path, me: Process, rings: &[Constants]) -> io::Result<Self> {
+    pub(super) fn create(
+        path: &Path,
+        me: Process,
+        (partition, rings): (Option<Partition>, &[Constants]),
+    ) -> io::Result<Self> {
         let ids: Vec<String> = rings.iter().map(|of| of.rank.to_string()).collect();
         let mut trace = Self {
             file: TraceFile::open(path)?,
             me,
-            part: ids.join("+"),
+            part: partition.map_or_else(|| ids.join("+"), |number| format!("p{number}")),
             lines: String::new(),
             founded: BTreeMap::new(),
             untold: Vec::new(),
@@ -59,9 +63,25 @@ impl RingsTrace {
         Ok(trace)
     }
 
+    /// The partition has a ring from a point on, which is the beginning of a round.
+    pub(super) fn on_subscribed(&mut self, rank: Rank, point: Point) {
+        self.on_change("sub", rank, point);
+    }
+
+    /// The partition has left a ring at a point.
+    pub(super) fn on_left(&mut self, rank: Rank, point: Point) {
+        self.on_change("unsub", rank, point);
+    }
+
+    fn on_change(&mut self, event: &str, rank: Rank, point: Point) {
+        let (part, round) = (self.part.clone(), point.round);
+        let fields = format_args!(r#","part":"{part}","ring":{rank},"from":{round}"#);
+        self.line(rota_net::monotonic(), event, fields);
+    }
+
     /// The application begins with a state that was kept at a point.
     pub(super) fn on_install(&mut self, resume: &Resume, source: StateSource) {
-        let Resume { point, rings } = resume;
+        let Resume { point, rings, .. } = resume;
         let of_rings = |say: &dyn Fn(&ResumeRing) -> String| {
             let all: Vec<String> = rings.iter().map(say).collect();
             all.join(",")

@@ -159,6 +159,11 @@ fn a_token_that_has_ended_is_asked_for_anew() {
         &json!({ "name": "rota", "password": "sesame" }),
     );
     expect(&mut node, 4);
+    // A password that is replaced in its file is read again.
+    guarded.say("user/changepw", &new);
+    expect_refusal(&mut node, 5, "user rota: 400");
+    guarded.login("rota", "other");
+    expect(&mut node, 5);
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use rota_core::contract::{
-    Channel, Class, Delivery, Engine, Input, LogId, LogRecord, NodeId, Output, PersistId, Pieces,
-    Process, Service, Session, Status, SubmitError, Time, TimerReason,
+    Channel, Class, Delivery, Engine, Input, NodeId, Output, Pieces, Process, Service, Session,
+    Status, SubmitError, Time, TimerReason,
 };
 
 /// An event of the links.
@@ -14,7 +14,6 @@ pub enum Heard {
     Up(Process, Session),
     Down(NodeId, Session),
     Message(NodeId, Session, Channel, Bytes),
-    Durable(PersistId),
 }
 
 #[derive(Debug)]
@@ -24,8 +23,8 @@ struct Link {
     credit: usize,
 }
 
-/// A message to be sent, and what it waits for.
-type Wanted = (Channel, Bytes, Option<PersistId>);
+/// A message to be sent.
+type Wanted = (Channel, Bytes);
 
 #[derive(Debug, Default)]
 pub struct Chatty {
@@ -48,29 +47,13 @@ impl Chatty {
 
     /// Says this to a node, now or when its link takes it.
     pub fn say(&mut self, to: NodeId, bytes: impl Into<Bytes>) {
-        self.say_on(to, Channel(0), bytes, None);
+        self.say_on(to, Channel(0), bytes);
     }
 
-    pub fn say_on(
-        &mut self,
-        to: NodeId,
-        channel: Channel,
-        bytes: impl Into<Bytes>,
-        after: Option<PersistId>,
-    ) {
+    pub fn say_on(&mut self, to: NodeId, channel: Channel, bytes: impl Into<Bytes>) {
         let wanted = self.wanted.entry(to).or_default();
-        wanted.push_back((channel, bytes.into(), after));
+        wanted.push_back((channel, bytes.into()));
         self.flush(to);
-    }
-
-    /// Asks for something durable: the number of a ring.
-    pub fn persist(&mut self, id: PersistId, number: u64) {
-        let records = vec![LogRecord::Put {
-            log: LogId(1),
-            position: 0,
-            bytes: number.to_le_bytes().to_vec().into(),
-        }];
-        self.outputs.push_back(Output::Persist { id, records });
     }
 
     /// Sends in a session, whether it lasts or not.
@@ -80,7 +63,6 @@ impl Chatty {
             session,
             channel: Channel(0),
             bytes: Bytes::from_static(bytes).into(),
-            after: None,
         });
     }
 
@@ -101,14 +83,6 @@ impl Chatty {
     /// The number of links that are up.
     pub fn links(&self) -> usize {
         self.links.len()
-    }
-
-    /// The requests that have become durable.
-    pub fn durable(&self) -> impl Iterator<Item = PersistId> {
-        self.heard.iter().filter_map(|heard| match heard {
-            Heard::Durable(id) => Some(*id),
-            _ => None,
-        })
     }
 
     /// All messages of a node, in one session.
@@ -133,8 +107,8 @@ impl Chatty {
         let (Some(link), Some(wanted)) = (self.links.get_mut(&to), self.wanted.get_mut(&to)) else {
             return;
         };
-        while let Some((channel, bytes, after)) =
-            wanted.pop_front_if(|(_, bytes, _)| bytes.len() <= link.credit)
+        while let Some((channel, bytes)) =
+            wanted.pop_front_if(|(_, bytes)| bytes.len() <= link.credit)
         {
             link.credit -= bytes.len();
             self.taken += bytes.len();
@@ -143,7 +117,6 @@ impl Chatty {
                 session: link.session,
                 channel,
                 bytes: halves(bytes),
-                after,
             });
         }
     }
@@ -194,7 +167,6 @@ impl Engine for Chatty {
                 session,
                 bytes,
             } => self.on_room(peer, session, bytes),
-            Input::Persisted { id } => self.heard.push(Heard::Durable(id)),
             _ => {}
         }
     }

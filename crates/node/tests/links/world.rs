@@ -117,9 +117,7 @@ impl Node {
     }
 
     pub fn tell(&mut self, what: impl FnOnce(&mut Chatty)) {
-        self.driver
-            .tell(|engine, _| what(engine.get_mut()))
-            .expect("told");
+        self.driver.command(|engine, _| what(engine)).expect("told");
     }
 
     pub fn cut(&mut self, peer: u16, is_cut: bool) {

@@ -11,9 +11,11 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use bytes::Bytes;
 
 use crate::Instance;
 use rota_core::contract::NodeId;
+use rota_core::invariants::FEW;
 use rota_core::mutants::{self, Mutant};
 
 /// A partition's number.
@@ -46,7 +48,13 @@ pub enum Command {
     Unpin(NodeId),
     /// An operator gives a partition up: it has to come back from a backup.
     Abandon(Partition),
+    /// Changes nothing in the table: the ring orders it for whoever merges the ring with others, and knows nothing of
+    /// it. At most [`MOST_NOTICE`] bytes.
+    Notice(Bytes),
 }
+
+/// The most bytes of a notice.
+pub const MOST_NOTICE: usize = 256;
 
 /// The reason why a command changes nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -200,6 +208,7 @@ impl Table {
                 let gone = self.accounts.remove(&partition);
                 gone.map(|_| ()).ok_or(Refused::NoAccount)
             }
+            Command::Notice(_) => Ok(()),
         }
     }
 
@@ -284,6 +293,29 @@ impl Table {
         account.marks.retain(|node, _| replicas.contains(node));
         account.replicas = replicas;
         Ok(())
+    }
+}
+
+impl Table {
+    /// Its invariants.
+    pub fn check(&self) {
+        let is_sound = |account: &RetentionClaim| {
+            let mut marks = account.marks.keys();
+            marks.all(|node| account.replicas.contains(node))
+        };
+        assert!(
+            self.accounts.len() > FEW || self.accounts.values().all(is_sound),
+            "only replicas have marks"
+        );
+        assert_eq!(
+            self.needed.is_some(),
+            !self.accounts.is_empty(),
+            "an account needs something"
+        );
+        assert!(
+            self.needed.is_none() || self.bound <= self.needed,
+            "pins keep more than accounts"
+        );
     }
 }
 

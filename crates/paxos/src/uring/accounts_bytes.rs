@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::accounts::{Command, Partition, Replicas, RetentionClaim, Table, check};
+use super::accounts::{Command, MOST_NOTICE, Partition, Replicas, RetentionClaim, Table, check};
 use super::codec::{Source, put_list};
 use rota_core::contract::NodeId;
 
@@ -15,6 +15,7 @@ const PIN: u8 = 4;
 const UNPIN: u8 = 5;
 const ABANDON: u8 = 6;
 const REPLACE: u8 = 7;
+const NOTICE: u8 = 8;
 
 impl Command {
     /// As bytes, with the time at which it is proposed (nanoseconds).
@@ -51,6 +52,11 @@ impl Command {
                 out.extend(node.get().to_le_bytes());
             }
             Self::Abandon(partition) => put_head(&mut out, ABANDON, *partition),
+            Self::Notice(bytes) => {
+                out.push(NOTICE);
+                out.extend((bytes.len() as u16).to_le_bytes());
+                out.extend_from_slice(bytes);
+            }
         }
         out
     }
@@ -67,6 +73,7 @@ impl Command {
             UNPIN => Self::Unpin(source.node()?),
             REPLACE => Self::Replace(source.u32()?, source.replicas()?),
             ABANDON => Self::Abandon(source.u32()?),
+            NOTICE => Self::Notice(source.notice()?),
             _ => return None,
         };
         source.is_over().then_some((command, time))
@@ -94,6 +101,12 @@ fn put_replicas(out: &mut Vec<u8>, replicas: &Replicas) {
 impl Source {
     fn node(&mut self) -> Option<NodeId> {
         NodeId::new(self.u16()?)
+    }
+
+    fn notice(&mut self) -> Option<Bytes> {
+        let length = usize::from(self.u16()?);
+        let is_there = length <= MOST_NOTICE.min(self.0.len());
+        is_there.then(|| self.0.split_to(length))
     }
 
     fn replicas(&mut self) -> Option<Replicas> {

@@ -14,6 +14,27 @@ pub struct URingConfig {
     pub ring: Vec<NodeId>,
     /// The nodes of the ring that vote when the cluster is founded.
     pub acceptors: Vec<NodeId>,
+    /// Own values.
+    pub proposer: ProposerConfig,
+    /// The log, and the instances that are kept.
+    pub acceptor: AcceptorConfig,
+    /// Deliveries.
+    pub learner: LearnerConfig,
+    /// The size at which a message to the successor ends, in bytes. One value may be larger.
+    pub batch_bytes: usize,
+    /// The size at which other messages with values end, in bytes. One value may be larger.
+    pub word_bytes: usize,
+    /// Values are multicast (Ring Paxos); otherwise they go along the ring (U-Ring Paxos). The same on all nodes.
+    pub multicast: Option<Multicast>,
+    /// The arbiter, the same on all nodes, for ever.
+    pub arbiter: Arbiter,
+    /// The time-outs after which things count as broken.
+    pub patience: Timeouts,
+}
+
+/// The settings of a proposer: its own values, and the messages in them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProposerConfig {
     /// The largest own value, in bytes: several messages, or a part of one. Values of 32 KiB whole are what the papers
     /// measure, and a message that is not cut need not be put together.
     pub frame_bytes: usize,
@@ -26,34 +47,34 @@ pub struct URingConfig {
     /// The most bytes of own values that were not delivered here. Every process keeps up to twice as much, and one
     /// value, for each other one.
     pub window_bytes: usize,
-    /// The size at which a message to the successor ends, in bytes. One value may be larger.
-    pub batch_bytes: usize,
-    /// The size at which other messages with values end, in bytes. One value may be larger.
-    pub word_bytes: usize,
+}
+
+/// The settings of an acceptor: its log, and the instances that it keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AcceptorConfig {
+    /// Promises and votes do not survive this process: it writes no records.
+    pub forgets: bool,
     /// The most bytes that may be under way at the disk; fewer if the disk is slow. A process with more than that
     /// waiting takes no proposals, and so slows the ring.
     pub disk_bytes: usize,
-    /// The most bytes of learnt values that wait for the application, about.
-    pub waiting_bytes: usize,
-    /// The number of decided instances that an acceptor keeps for processes that are behind.
+    /// The number of decided instances that are kept for processes that are behind.
     pub kept_instances: u64,
     /// The most bytes that are kept for partitions with accounts, about: the engine takes no messages while it keeps
     /// more.
     pub hold_bytes: u64,
-    /// Promises and votes do not survive this process: it writes no records.
-    pub forgets: bool,
+}
+
+/// The settings of a learner: what the application is handed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LearnerConfig {
+    /// The most bytes of learnt values that wait for the application, about.
+    pub waiting_bytes: usize,
     /// Values that are ordered while this process is no member are not delivered, as groups of clients need it.
     /// Otherwise they are delivered late: a replicated state machine misses nothing.
     pub only_as_member: bool,
     /// The application is told up to which instance everything was delivered
     /// ([`Delivery::Passed`](rota_core::contract::Delivery::Passed)), as a merge of several rings needs.
     pub feeds_merge: bool,
-    /// Values are multicast (Ring Paxos); otherwise they go along the ring (U-Ring Paxos). The same on all nodes.
-    pub multicast: Option<Multicast>,
-    /// The arbiter, the same on all nodes, for ever.
-    pub arbiter: Arbiter,
-    /// The time-outs after which things count as broken.
-    pub patience: Timeouts,
 }
 
 /// The settings of values that are multicast.
@@ -132,20 +153,26 @@ impl URingConfig {
         Self {
             acceptors: ring.clone(),
             ring,
-            frame_bytes: 33_000,
-            value_per_message: false,
-            message_bytes: 1 << 20,
-            backlog_bytes: 4 << 20,
-            window_bytes: 1 << 20,
+            proposer: ProposerConfig {
+                frame_bytes: 33_000,
+                value_per_message: false,
+                message_bytes: 1 << 20,
+                backlog_bytes: 4 << 20,
+                window_bytes: 1 << 20,
+            },
+            acceptor: AcceptorConfig {
+                forgets: false,
+                disk_bytes: 16 << 20,
+                kept_instances: 15_000,
+                hold_bytes: 1 << 30,
+            },
+            learner: LearnerConfig {
+                waiting_bytes: 8 << 20,
+                only_as_member: false,
+                feeds_merge: false,
+            },
             batch_bytes: 66_000,
-            disk_bytes: 16 << 20,
             word_bytes: 128 << 10,
-            waiting_bytes: 8 << 20,
-            kept_instances: 15_000,
-            hold_bytes: 1 << 30,
-            forgets: false,
-            only_as_member: false,
-            feeds_merge: false,
             multicast: None,
             arbiter: Arbiter::Embedded,
             patience: Timeouts::derive(timers),

@@ -4,25 +4,23 @@
 //! votes (the register, the configuration, the complete configuration) go with the next request, before everything that
 //! waits. The disk is asked for no more at a time than drivers take: the rest waits here, in that order, and leaves as
 //! the disk answers. So nothing that has to be written at once can be too much.
+//!
+//! `unwritten` has what waits, in its order, and `under_way` the requests that the disk has not answered.
 
 mod put;
+mod under_way;
+mod unwritten;
 
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::pace::Pace;
 use super::voter::LogRepair;
 use super::word::Word;
-use super::written::{bytes_of, encode};
-use crate as paxos;
-use crate::{Acceptor, Config, Instance, Mark, Promise, VOTES_LOG};
-use rota_core::contract::{LogRecord, NodeId, Output, PersistId, Time};
+use crate::{Acceptor, Config, Instance, Promise};
+use rota_core::contract::{NodeId, Output, PersistId, Time};
 use rota_core::mutants::{self, Mutant};
-
-/// A process asks for missing instances while no more than one part in this many of the allowed bytes is under way:
-/// there has to be room for proposals.
-const PART_OF_LACKING: usize = 4;
+use under_way::{Done, UnderWay};
+use unwritten::Unwritten;
 
 /// An effect that may follow when everything before it is durable.
 #[derive(Clone, Debug)]
@@ -37,73 +35,32 @@ pub enum Effect {
     Named,
 }
 
-/// A record to write, or something that follows when everything before it is durable.
-#[derive(Debug)]
-enum Item {
-    Write(LogRecord),
-    /// A record of the acceptor, not encoded yet.
-    Acceptor(paxos::Record, Mark),
-    Then(Effect),
-    /// The mark of all records of the acceptor before it, and the instance up to which everything was learnt.
-    Mark(Mark, Instance),
-}
-
-#[derive(Debug)]
-struct Waiting {
-    id: PersistId,
-    asked: Time,
-    bytes: usize,
-    done: Done,
-}
-
-/// The consequences of a durable request.
-#[derive(Debug, Default)]
-struct Done {
-    mark: Option<Mark>,
-    learnt: Instance,
-    effects: Vec<Effect>,
-}
-
-impl Done {
-    fn add(&mut self, later: Self) {
-        self.mark = later.mark.or(self.mark);
-        self.learnt = self.learnt.max(later.learnt);
-        self.effects.extend(later.effects);
-    }
+/// The log at the disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Log {
+    /// It is open.
+    #[default]
+    Open,
+    /// A request has failed, or took too long: nothing is promised and voted for before the log is open again.
+    Failed,
+    /// The records that it had when it was opened cannot be read: it is not opened again.
+    Damaged,
 }
 
 /// Requests to make records durable.
 #[derive(Debug, Default)]
 pub struct Disk {
-    last: u64,
-    /// Records that depend on nothing that waits.
-    state: Vec<LogRecord>,
-    /// Records that speak of votes, and must not be durable before these are.
-    behind: Vec<LogRecord>,
-    /// Effects that follow when the state is durable, whatever waits.
-    first: Vec<Effect>,
-    effects: Vec<Effect>,
-    /// Records and effects that there was no room for.
-    queue: VecDeque<Item>,
-    waiting: VecDeque<Waiting>,
-    /// The bytes that are under way.
-    bytes: usize,
-    /// The pace of the disk.
-    pub pace: Pace,
-    /// The repair of the log, which lacks records since it was opened.
-    pub refill: Option<LogRepair>,
-    /// The mark that was put into the queue last.
-    marked: Option<(Mark, Instance)>,
-    /// The instance before which everything learnt is durable.
-    learnt: Instance,
+    log: Log,
     /// The acceptor writes nothing.
     forgets: bool,
-    /// A request has failed, or took too long: nothing is promised and voted for before the log is open again.
-    pub failed: bool,
+    unwritten: Unwritten,
+    under_way: UnderWay,
+    /// The repair of the log, which lacks records since it was opened.
+    refill: Option<LogRepair>,
+    /// The instance before which everything learnt is durable.
+    learnt: Instance,
     /// Votes that are not needed any more are to be trimmed from the log.
-    pub trim_due: bool,
-    /// The records that the log had when it was opened cannot be read: it is not opened again.
-    pub damaged: bool,
+    trim_due: bool,
 }
 
 impl Disk {
@@ -111,20 +68,38 @@ impl Disk {
     pub fn new(forgets: bool, most: usize) -> Self {
         Self {
             forgets,
-            pace: Pace::new(most),
+            under_way: UnderWay::new(most),
             ..Self::default()
         }
     }
 
+    /// The log was opened; `damaged`: its records cannot be read.
+    pub const fn on_open(&mut self, damaged: bool) {
+        self.log = match damaged {
+            true => Log::Damaged,
+            false => Log::Open,
+        };
+    }
+
+    /// Whether the log is away: a request has failed or took too long, or its records cannot be read.
+    pub const fn has_failed(&self) -> bool {
+        !matches!(self.log, Log::Open)
+    }
+
+    /// Whether the records of the log cannot be read.
+    pub const fn is_damaged(&self) -> bool {
+        matches!(self.log, Log::Damaged)
+    }
+
     /// Adds an effect that follows when everything put before it is durable.
     pub fn then(&mut self, effect: Effect) {
-        self.effects.push(effect);
+        self.unwritten.then(effect);
     }
 
     /// Adds an effect that follows when the state that was put is durable: it does not speak of votes, and waits for
     /// none.
     pub fn then_first(&mut self, effect: Effect) {
-        self.first.push(effect);
+        self.unwritten.then_first(effect);
     }
 
     /// The next request. Effects that wait for nothing any more go to `ready`. `learnt`: everything before is learnt.
@@ -136,27 +111,26 @@ impl Disk {
         (learnt, floor): (Instance, Instance),
         ready: &mut Vec<Effect>,
     ) -> Option<Output> {
-        if self.forgets || self.failed {
+        if self.has_failed() {
+            acceptor.records();
+            self.unwritten = Unwritten::default();
+            return None;
+        }
+        if self.forgets {
             let mark = acceptor.records().1;
-            self.state.clear();
-            self.behind.clear();
-            if self.failed {
-                self.first.clear();
-                self.effects.clear();
-                self.queue.clear();
-            } else {
-                acceptor.on_durable(mark);
-                self.learnt = learnt;
-                ready.append(&mut self.first);
-                ready.append(&mut self.effects);
-            }
+            acceptor.on_durable(mark);
+            self.learnt = learnt;
+            self.unwritten.skip(ready);
             return None;
         }
         match &self.refill {
             Some(_) => self.take_over_some(acceptor),
-            None => self.take_over(acceptor, learnt, floor),
+            None => {
+                let trims = core::mem::take(&mut self.trim_due);
+                self.unwritten.take_over(acceptor, trims, (learnt, floor));
+            }
         }
-        if self.queue.is_empty() && self.state.is_empty() && self.first.is_empty() {
+        if self.unwritten.is_empty() {
             return None;
         }
         self.next_request(now, acceptor, ready)
@@ -175,50 +149,19 @@ impl Disk {
             }
         }
         if !mutants::on(Mutant::U72) {
-            self.behind.clear();
+            self.unwritten.forget_behind();
         }
         self.hand_over();
     }
 
     /// Moves the records that were put behind those that wait, and the effects behind them.
     pub fn hand_over(&mut self) {
-        let behind = core::mem::take(&mut self.behind);
-        self.queue.extend(behind.into_iter().map(Item::Write));
-        let effects = core::mem::take(&mut self.effects);
-        self.queue.extend(effects.into_iter().map(Item::Then));
+        self.unwritten.hand_over();
     }
 
     /// Whether nothing is under way, and nothing waits.
     pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.queue.is_empty()
-    }
-
-    /// Moves everything new behind everything that waits, in the order in which it has to be durable.
-    fn take_over(&mut self, acceptor: &mut Acceptor, learnt: Instance, floor: Instance) {
-        let mut trims = core::mem::take(&mut self.trim_due);
-        while let Some((record, mark)) = acceptor.next_record() {
-            match record {
-                paxos::Record::Trimmed(_) => trims = true,
-                record => self.queue.push_back(Item::Acceptor(record, mark)),
-            }
-        }
-        let behind = core::mem::take(&mut self.behind);
-        let trim = trims.then_some(LogRecord::Trim {
-            log: VOTES_LOG,
-            position: floor,
-        });
-        if mutants::on(Mutant::U46) {
-            self.queue.extend(trim.clone().map(Item::Write));
-        }
-        self.queue.extend(behind.into_iter().map(Item::Write));
-        self.queue.extend(trim.map(Item::Write));
-        let mark = acceptor.mark();
-        if self.marked != Some((mark, learnt)) {
-            self.marked = Some((mark, learnt));
-            self.queue.push_back(Item::Mark(mark, learnt));
-        }
-        let effects = core::mem::take(&mut self.effects);
-        self.queue.extend(effects.into_iter().map(Item::Then));
+        self.under_way.is_empty() && !self.unwritten.waits()
     }
 
     fn next_request(
@@ -227,116 +170,82 @@ impl Disk {
         acceptor: &mut Acceptor,
         ready: &mut Vec<Effect>,
     ) -> Option<Output> {
-        let mut records = core::mem::take(&mut self.state);
-        let mut bytes = records.iter().map(bytes_of).sum();
-        let mut done = Done {
-            effects: core::mem::take(&mut self.first),
-            ..Done::default()
-        };
-        while self.bytes + bytes < self.pace.most() || !self.is_record_next() {
-            let record = match self.queue.pop_front() {
-                Some(Item::Write(record)) => record,
-                Some(Item::Acceptor(record, mark)) => {
-                    done.mark = Some(mark);
-                    match encode(record) {
-                        Some(record) => record,
-                        None => continue,
-                    }
-                }
-                Some(Item::Mark(mark, learnt)) => {
-                    (done.mark, done.learnt) = (Some(mark), learnt);
-                    continue;
-                }
-                Some(Item::Then(effect)) => {
-                    done.effects.push(effect);
-                    continue;
-                }
-                None => break,
-            };
-            bytes += bytes_of(&record);
-            records.push(record);
-        }
+        let under_way = &self.under_way;
+        let next = self.unwritten.next(|bytes| under_way.takes(bytes));
+        let (records, bytes, mut done) = next;
         if mutants::on(Mutant::U64) {
             ready.append(&mut done.effects);
         }
         if records.is_empty() {
-            match self.waiting.back_mut() {
-                Some(last) => last.done.add(done),
-                None => self.is_done(done, acceptor, ready),
+            if let Some(done) = self.under_way.follow(done) {
+                is_done(done, (acceptor, &mut self.learnt), ready);
             }
             return None;
         }
-        self.last += 1;
-        let id = PersistId(self.last);
-        self.bytes += bytes + usize::from(mutants::on(Mutant::I08));
-        self.pace.on_request(now);
-        self.waiting.push_back(Waiting {
-            id,
-            asked: now,
-            bytes,
-            done,
-        });
+        let id = self.under_way.ask(now, bytes, done);
         Some(Output::Persist { id, records })
     }
 
-    fn is_record_next(&self) -> bool {
-        let next = self.queue.front();
-        matches!(next, Some(Item::Write(_) | Item::Acceptor(..)))
-    }
-
-    fn is_done(&mut self, done: Done, acceptor: &mut Acceptor, ready: &mut Vec<Effect>) {
-        if let Some(mark) = done.mark {
-            acceptor.on_durable(mark);
-        }
-        self.learnt = self.learnt.max(done.learnt);
-        ready.extend(done.effects);
-    }
-
-    /// A request, and all before it, are durable. Returns the effects that follow now. `patience`: the time that a disk
-    /// may take.
+    /// A request, and all before it, are durable. Effects that follow now go to `ready`. `patience`: the time that a
+    /// disk may take.
     pub fn on_persisted(
         &mut self,
         id: PersistId,
         acceptor: &mut Acceptor,
-        (now, patience): (Time, u64),
-    ) -> Vec<Effect> {
-        let (mut ready, mut asked, before) = (Vec::new(), None, self.bytes);
-        while let Some(first) = self.waiting.pop_front_if(|waiting| waiting.id <= id) {
-            self.bytes -= first.bytes;
-            asked = asked.or(Some(first.asked));
-            self.is_done(first.done, acceptor, &mut ready);
-        }
-        if let Some(asked) = asked {
-            let answered = (before - self.bytes, now.since(asked));
-            self.pace
-                .on_answer(now, answered, self.waiting.is_empty(), patience);
-        }
-        ready
+        at: (Time, u64),
+        ready: &mut Vec<Effect>,
+    ) {
+        let learnt = &mut self.learnt;
+        let each = |done| is_done(done, (&mut *acceptor, &mut *learnt), ready);
+        self.under_way.on_persisted(id, at, each);
     }
 
     /// A request has failed, or took too long: no request under way counts.
     pub fn on_failed(&mut self) {
-        let mut pace = core::mem::take(&mut self.pace);
-        pace.on_failed();
-        *self = Self {
-            pace,
-            last: self.last,
-            learnt: self.learnt,
-            forgets: self.forgets,
-            damaged: self.damaged,
-            failed: true,
-            ..Self::default()
-        };
+        self.log = Log::Failed;
+        self.unwritten = Unwritten::default();
+        self.under_way.on_failed();
+        (self.refill, self.trim_due) = (None, false);
+    }
+
+    /// The repair of the log, if it lacks records since it was opened.
+    pub const fn refill(&mut self) -> Option<&mut LogRepair> {
+        self.refill.as_mut()
+    }
+
+    /// Whether the log lacks records since it was opened.
+    pub const fn is_refilled(&self) -> bool {
+        self.refill.is_some()
+    }
+
+    /// The log gets the records that it lacks from here on.
+    pub fn begin_refill(&mut self, repair: LogRepair) {
+        self.refill = Some(repair);
+    }
+
+    /// The log has everything. Votes that it has and that are not needed are trimmed.
+    pub fn end_refill(&mut self) {
+        (self.refill, self.trim_due) = (None, true);
+    }
+
+    /// The time at which the disk has hung: see [`UnderWay::hangs_at`].
+    pub fn hangs_at(&self, patience: u64, grace: u64) -> Option<Time> {
+        self.under_way.hangs_at(patience, grace)
+    }
+
+    /// That time has come. Returns whether that was the last.
+    pub fn is_late(&mut self, now: Time) -> bool {
+        self.under_way.is_late(now)
     }
 
     /// Whether so much waits that nothing should be added.
     pub fn is_behind(&self) -> bool {
-        self.bytes >= self.pace.most() || !self.queue.is_empty()
+        self.under_way.room() == 0 || self.unwritten.waits()
     }
 
     /// Whether so much waits that nothing should be asked for.
     pub fn is_busy(&self) -> bool {
-        let is_busy = self.bytes >= self.pace.most() / PART_OF_LACKING;
+        let is_busy = self.under_way.is_busy();
         self.is_behind() || is_busy && !mutants::on(Mutant::U79)
     }
 
@@ -344,7 +253,7 @@ impl Disk {
     pub fn room(&self) -> usize {
         match self.is_behind() {
             true => 0,
-            false => self.pace.most() - self.bytes,
+            false => self.under_way.room(),
         }
     }
 
@@ -352,39 +261,34 @@ impl Disk {
     pub const fn learnt(&self) -> Instance {
         self.learnt
     }
-}
 
-impl Disk {
     /// Its invariants.
     pub fn check(&self) {
-        let bytes: usize = self.waiting.iter().map(|waiting| waiting.bytes).sum();
-        assert_eq!(self.bytes, bytes, "what is under way is counted");
-        let ids = self.waiting.iter().map(|waiting| waiting.id);
+        self.under_way.check();
         assert!(
-            ids.is_sorted_by(|one, next| one < next),
-            "requests are answered in order"
-        );
-        assert!(
-            self.waiting
-                .back()
-                .is_none_or(|last| last.id.0 <= self.last),
-            "ids grow"
-        );
-        assert!(
-            !self.damaged || self.failed,
-            "a log that cannot be read is given up"
-        );
-        assert!(
-            !self.forgets || self.waiting.is_empty(),
+            !self.forgets || self.under_way.is_empty(),
             "nothing is asked of a disk that is not there"
         );
         assert!(
-            !self.failed || self.waiting.is_empty(),
+            !self.has_failed() || self.under_way.is_empty(),
             "nothing that was asked for counts after a failure"
         );
         assert!(
-            !self.failed || self.refill.is_none(),
+            !self.has_failed() || self.refill.is_none(),
             "a log that is away is not refilled"
         );
     }
+}
+
+/// A request is durable, of this acceptor, and with it everything that was learnt before.
+fn is_done(
+    done: Done,
+    (acceptor, learnt): (&mut Acceptor, &mut Instance),
+    ready: &mut Vec<Effect>,
+) {
+    if let Some(mark) = done.mark {
+        acceptor.on_durable(mark);
+    }
+    *learnt = done.learnt.max(*learnt);
+    ready.extend(done.effects);
 }

@@ -64,14 +64,14 @@ impl URing {
     /// and again; `None` if it is in the ring, or asks.
     pub fn stays_out_until(&self) -> Option<Time> {
         let is_out = self.config().is_some() && self.stream.is_none();
-        let until = self.membership.election.joins_at();
+        let until = self.membership.outside.joins_at();
         (is_out && until > self.cx.now).then_some(until)
     }
 
     /// The application has a state with everything before this snapshot, of a ring of this foundation: deliveries begin
     /// behind it. To be called before the start.
     pub fn resume(&mut self, founded: u64, base: Snapshot) {
-        self.membership.resume(founded);
+        self.membership.foundation.resume(founded);
         self.learning.bases.begin_with(base);
     }
 
@@ -167,7 +167,7 @@ impl Engine for URing {
             return Err(SubmitError::Stopped);
         }
         self.outbox.submitted = true;
-        if self.learning.needed_bytes() >= self.cx.settings.hold_bytes {
+        if self.learning.needed_bytes() >= self.cx.settings.acceptor.hold_bytes {
             return Err(SubmitError::Full);
         }
         self.own.submit(service, payload)
@@ -281,9 +281,8 @@ impl Engine for URing {
         let needed = ("uring_needed_bytes", self.learning.needed_bytes());
         status.counters.extend([configuration, needed]);
         status.notes.extend(status::needed(self));
-        let cast = self.stream.as_ref().and_then(|stream| stream.cast.as_ref());
-        let rate = cast.and_then(|cast| cast.rate.as_ref());
-        let kbps = rate.map(|rate| rate.bits_per_second() / 1_000);
+        let rate = self.stream.as_ref().and_then(Stream::rate);
+        let kbps = rate.map(|bits_per_second| bits_per_second / 1_000);
         status
             .counters
             .extend(kbps.map(|kbps| ("uring_rate_kbps", kbps)));

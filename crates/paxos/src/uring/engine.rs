@@ -76,7 +76,7 @@ impl URing {
     /// # Panics
     /// If values are multicast in datagrams that have no room for them.
     pub fn new(settings: URingConfig) -> Self {
-        let takes = |multicast: Multicast| multicast.takes(settings.frame_bytes);
+        let takes = |multicast: Multicast| multicast.takes(settings.proposer.frame_bytes);
         assert!(
             settings.multicast.is_none_or(takes),
             "datagrams have no room for parts of values: {:?}",
@@ -163,7 +163,7 @@ impl URing {
 
     fn on_up(&mut self, process: Process, session: Session) {
         self.links.on_up(process, session);
-        self.membership.election.on_up(process);
+        self.membership.absent.on_up(process);
         let here = Word::Hello(self.here());
         let config = self.membership.config().cloned();
         if let Some(config) = config.filter(|_| self.voter.is_acceptor()) {
@@ -182,8 +182,8 @@ impl URing {
         let Some(process) = self.links.on_down(node, session) else {
             return;
         };
-        self.membership.election.on_down(process, self.cx.now);
-        self.membership.forget_foreign(process);
+        self.membership.absent.on_down(process, self.cx.now);
+        self.membership.foundation.on_down(process);
         self.catch_up.on_down(&self.cx, node);
         if let Some(leading) = &mut self.leading {
             leading.forget_parts(node);
@@ -273,7 +273,7 @@ impl URing {
             return;
         };
         let window = stream.own_window(&self.cx);
-        while let Some((id, value)) = self.own.next(window, self.cx.settings.frame_bytes) {
+        while let Some((id, value)) = self.own.next(window, self.cx.settings.proposer.frame_bytes) {
             stream.carry(id, value);
         }
     }
@@ -311,7 +311,7 @@ impl URing {
             return;
         }
         self.counters.uring_logs_given_up += 1;
-        self.membership.stop_founding();
+        self.membership.foundation.stop();
         self.outbox.out.push_back(Output::Reopen);
         let here = Word::Hello(self.here());
         self.links.say_to_all(&here);
@@ -350,12 +350,12 @@ const fn nobody() -> Process {
 /// The outbox that holds messages until they become values.
 fn outbox(settings: &URingConfig) -> Outbox {
     let outbox = Outbox::new(
-        settings.frame_bytes,
-        settings.message_bytes,
-        settings.backlog_bytes,
+        settings.proposer.frame_bytes,
+        settings.proposer.message_bytes,
+        settings.proposer.backlog_bytes,
     );
     let outbox = outbox.with_lead(super::value::lead);
-    match settings.value_per_message {
+    match settings.proposer.value_per_message {
         true => outbox.with_one_each(),
         false => outbox,
     }
@@ -371,7 +371,11 @@ impl URing {
             "only the coordinator coordinates"
         );
         if let Some(stream) = &self.stream {
-            assert_eq!(stream.round, self.number(), "the ring is the newest one's");
+            assert_eq!(
+                stream.round(),
+                self.number(),
+                "the ring is the newest one's"
+            );
             assert_eq!(
                 stream.leads(),
                 self.leading.is_some(),

@@ -23,6 +23,8 @@ const NOBODY: NodeId = NodeId::new(u16::MAX).expect("not 0");
 enum Item {
     Packet(Instance, Process, Bytes),
     Members(Instance, Arc<[Process]>),
+    /// A notice for the merge.
+    Notice(Instance, Bytes),
     /// Members among whom this process is not.
     Excluded(Instance, Arc<[Process]>),
     /// Messages that were begun do not go on.
@@ -73,7 +75,7 @@ impl DeliveryQueue {
     pub const fn new(settings: &URingConfig) -> Self {
         Self {
             me: None,
-            membership: if settings.only_as_member {
+            membership: if settings.learner.only_as_member {
                 Membership::Outside(0)
             } else {
                 Membership::Any
@@ -81,7 +83,7 @@ impl DeliveryQueue {
             lacks_view: false,
             waiting: VecDeque::new(),
             bytes: 0,
-            most_bytes: settings.waiting_bytes,
+            most_bytes: settings.learner.waiting_bytes,
             inbox: Inbox::new(MOST_MESSAGE_BYTES),
             current: None,
             headless: BTreeSet::new(),
@@ -118,6 +120,11 @@ impl DeliveryQueue {
             Membership::Outside(_) => Item::Part(id.process, frame),
         };
         self.waiting.push_back(item);
+    }
+
+    /// A notice for the merge that this ring feeds.
+    pub fn notice(&mut self, instance: Instance, notice: Bytes) {
+        self.waiting.push_back(Item::Notice(instance, notice));
     }
 
     /// The members from here on; `inside`: this process is one. Its messages up to `own` are delivered.
@@ -220,6 +227,7 @@ impl DeliveryQueue {
                 Item::Members(instance, members) => {
                     return Some(Delivery::Configuration(configuration(instance, &members)));
                 }
+                Item::Notice(seq, bytes) => return Some(Delivery::Notice { seq, bytes }),
                 Item::Forget => {
                     self.headless.clear();
                     self.inbox.retain(|_| false);

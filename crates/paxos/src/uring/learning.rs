@@ -1,6 +1,9 @@
 //! The learner of a process and its application: the decided values in order, those that count, and those that were
 //! delivered.
 
+use bytes::Bytes;
+
+use super::accounts::Command;
 use super::backlog::Backlog;
 use super::context::Context;
 use super::hand_out::DeliveryQueue;
@@ -47,7 +50,7 @@ impl Learning {
             delivered: Snapshot::default(),
             bases: Snapshots::default(),
             hand_out: DeliveryQueue::new(&cx.settings),
-            backlog: Backlog::new(cx.settings.hold_bytes),
+            backlog: Backlog::new(cx.settings.acceptor.hold_bytes),
             passed: 1,
         }
     }
@@ -158,6 +161,9 @@ impl Learning {
                     own.on_told(id.counter);
                 }
                 if super::value::is_account(frame) {
+                    if cx.settings.learner.feeds_merge {
+                        self.notice(vote.first, frame);
+                    }
                     return self.on_delivered();
                 }
                 self.hand_out.packet(vote.first, *id, frame.clone());
@@ -170,6 +176,13 @@ impl Learning {
             Value::Packet { .. } | Value::Members(..) | Value::Skip(_) => {}
         }
         self.on_delivered();
+    }
+
+    /// A command on the accounts: a notice is for the merge that this ring feeds.
+    fn notice(&mut self, instance: Instance, value: &Bytes) {
+        if let Some((Command::Notice(notice), _)) = super::value::account(value) {
+            self.hand_out.notice(instance, notice);
+        }
     }
 
     /// The next values for the application are forgotten: it goes on at a snapshot.
@@ -216,7 +229,7 @@ impl Learning {
     /// Tells up to which instance everything was delivered, if that was not told.
     fn pass(&mut self, cx: &Context) -> Option<Delivery> {
         let next = self.delivered.next;
-        let is_news = cx.settings.feeds_merge && next > self.passed;
+        let is_news = cx.settings.learner.feeds_merge && next > self.passed;
         is_news.then(|| {
             self.passed = next;
             Delivery::Passed { next }
@@ -251,6 +264,7 @@ impl Learning {
         );
         self.learner.check();
         self.learnt.table.check();
+        self.learnt.accounts.check();
         self.hand_out.check();
     }
 }

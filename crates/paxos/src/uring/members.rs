@@ -63,12 +63,13 @@ impl URing {
             self.links.say_to_all(&here);
         }
         self.begin_configuration(config, is_first);
-        let election = &mut self.membership.election;
         if lasted {
-            election.on_lasted(self.learning.hand_out.lacks_view());
+            let lacks_view = self.learning.hand_out.lacks_view();
+            self.membership.election.on_lasted(lacks_view);
         }
         let is_out = self.stream.is_none();
-        election.wait_longer(was_in, is_out, lasted);
+        let outside = &mut self.membership.outside;
+        outside.wait_longer(was_in, is_out, lasted);
         if is_out {
             self.membership.on_outside(&self.cx, was_in || is_first);
         }
@@ -127,7 +128,7 @@ impl URing {
             peer.here = None;
         }
         // That process learns that it is not alone.
-        if self.membership.on_foreign(process)
+        if self.membership.foundation.on_foreign(process)
             && let Some(config) = self.membership.config().cloned()
         {
             self.say(process.node, Word::Known(config));
@@ -165,7 +166,7 @@ impl URing {
     pub(super) fn on_election_timer(&mut self) {
         if self.membership.asks_to_join(&around!(self)) {
             let here = Word::Hello(self.here());
-            self.membership.election.asked_to_join(&self.cx);
+            self.membership.outside.asked_to_join(&self.cx);
             self.links.say_to_all(&here);
         }
         match self.membership.candidacy_is_due(self.cx.now) {
@@ -189,7 +190,7 @@ impl URing {
         }
         let later = self.membership.put_off(&around!(self));
         if let (Some(later), Some(stream)) = (later, &mut self.stream) {
-            stream.heard = later;
+            stream.on_heard(later);
         }
     }
 
@@ -203,7 +204,7 @@ impl URing {
 
     /// Sends the question of the candidate: to one of the voters, or to all of them, or to the service.
     pub(super) fn say_campaign(&mut self, to: Option<NodeId>) {
-        match self.membership.asking(to) {
+        match self.membership.candidacy.asking(to) {
             Some(Asking::Voters(voters, word)) => {
                 for node in voters {
                     self.say(node, word.clone());
@@ -253,7 +254,8 @@ impl URing {
         who: AcceptorId,
         word: Arbitration,
     ) {
-        match self.membership.on_answer((node, number), who, word) {
+        let candidacy = &mut self.membership.candidacy;
+        match candidacy.on_answer((node, number), who, word) {
             Answered::Chosen(config) => self.know(&config),
             Answered::GoesOn => self.say_campaign(None),
             Answered::Waits => {}

@@ -4,15 +4,18 @@
 //! Nothing here decides which configuration follows: the register of the acceptors does, or a coordination service, and
 //! of all candidates for a number one gets its way. A mistake costs time and no more.
 
+mod absent;
 mod campaign;
+mod candidacy;
 mod due;
 mod election;
-mod founding;
+mod foundation;
+mod outside;
 
-use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::config::Arbiter;
 use super::context::Context;
 use super::lead::RoundCoordinator;
 use super::learning::Learning;
@@ -25,10 +28,16 @@ use rota_core::contract::{NodeId, Process};
 use rota_core::mutants::{self, Mutant};
 use rota_core::random::Random;
 
-pub use campaign::{Answered, Asking, arbitrated};
+use absent::Absent;
+use candidacy::Candidacy;
+use election::Election;
+use foundation::Foundation;
+use outside::Outside;
+
+pub use campaign::arbitrated;
+pub use candidacy::{Answered, Asking};
 pub use due::Due;
-pub use election::{Campaign, Election};
-pub use founding::Founding;
+pub use foundation::Founding;
 
 /// The wait to be taken in doubles up to this many times the first: a process that is left out again and again costs
 /// the others a twentieth of the time at most.
@@ -72,13 +81,11 @@ pub struct Membership {
     /// The newest configuration known to be complete.
     complete: Round,
     register: Register<Arc<Config>>,
+    pub foundation: Foundation,
+    pub candidacy: Candidacy,
     pub election: Election,
-    /// The first configuration is being written.
-    founding: bool,
-    /// Processes that have turned out to belong to another foundation.
-    foreign: BTreeSet<Process>,
-    /// The application has a state of this foundation; 0 if it has none.
-    resumed: u64,
+    pub absent: Absent,
+    pub outside: Outside,
     random: Random,
 }
 
@@ -86,11 +93,6 @@ impl Membership {
     /// A process starts, and draws from `random`.
     pub const fn start(&mut self, random: Random) {
         self.random = random;
-    }
-
-    /// Its application has a state of this foundation.
-    pub const fn resume(&mut self, founded: u64) {
-        self.resumed = founded;
     }
 
     /// A number for the name of a store.
@@ -144,67 +146,51 @@ impl Membership {
         is_news
     }
 
-    /// The log failed while the first configuration was being written.
-    pub const fn stop_founding(&mut self) {
-        self.founding = false;
-    }
-
     /// The foundation of this process; 0 if it has none yet.
     pub fn founded(&self) -> u64 {
-        let known = self.config.as_ref().map(|config| config.founded);
-        known.unwrap_or(self.resumed())
+        self.foundation.founded(self.newest())
     }
 
-    /// The foundation of the application's state; 0 if it began without one.
-    pub fn resumed(&self) -> u64 {
-        match mutants::on(Mutant::U97) {
-            true => 0,
-            false => self.resumed,
-        }
+    fn newest(&self) -> Option<&Config> {
+        self.config.as_deref()
     }
 
     /// Whether a foundation is another one than that of this process: its numbers say nothing here.
     pub fn is_foreign(&self, founded: u64) -> bool {
-        let own = self.founded();
-        founded > 0 && own > 0 && founded != own && !mutants::on(Mutant::U42)
-    }
-
-    /// A process has turned out to belong to another foundation. Returns whether that is news.
-    pub fn on_foreign(&mut self, process: Process) -> bool {
-        self.foreign.insert(process)
-    }
-
-    /// The link to a process is gone.
-    pub fn forget_foreign(&mut self, process: Process) {
-        self.foreign.remove(&process);
-    }
-
-    /// Whether any process has turned out to belong to another foundation.
-    pub fn has_foreign(&self) -> bool {
-        !self.foreign.is_empty()
+        self.foundation.is_foreign(self.newest(), founded)
     }
 
     /// Whether the ring was founded anew after the application's state, which then says nothing about this ring.
     pub fn is_refounded(&self, cx: &Context) -> bool {
-        let is_other = match &self.config {
-            Some(config) => config.founded != self.resumed(),
-            // A single acceptor that is left from before says nothing.
-            None => 2 * self.foreign_acceptors(cx) > cx.settings.acceptors.len(),
-        };
-        self.resumed() > 0 && is_other
+        self.foundation.is_refounded(cx, self.newest())
     }
 
-    fn foreign_acceptors(&self, cx: &Context) -> usize {
-        let acceptors = cx.settings.acceptors.iter();
-        let is_foreign = |node: &&NodeId| self.foreign.iter().any(|who| who.node == **node);
-        acceptors.filter(is_foreign).count()
-    }
-
-    /// Whether a configuration is of the foundation to which this process belongs. If it is not, all acceptors have
-    /// lost their stores and others have begun anew: this process belongs to the cluster before.
+    /// Whether a configuration is of the foundation to which this process belongs.
     pub fn belongs(&self, config: &Config) -> bool {
-        let founded = self.founded();
-        founded == 0 || founded == config.founded || mutants::on(Mutant::U43)
+        self.foundation.belongs(self.newest(), config)
+    }
+
+    /// Whether this process believes another one that this is the newest configuration.
+    pub fn believes(&self, around: &Around<'_>, config: &Config) -> bool {
+        self.config.is_some() || foundation::is_believed(around, config)
+    }
+
+    /// The first of the acceptors founds the cluster when all of them are there, and none has ever been in one.
+    pub fn try_to_found(&mut self, around: &Around<'_>) -> Option<Founding> {
+        if self.config.is_some() {
+            return None;
+        }
+        let first = self.foundation.first(around, &mut self.random)?;
+        let settings = &around.cx.settings;
+        match settings.arbiter {
+            Arbiter::Embedded => self.foundation.write().then_some(Founding::Durably(first)),
+            Arbiter::Service if self.candidacy.stands() => None,
+            Arbiter::Service => {
+                let again = around.cx.now.after(settings.patience.retry);
+                self.candidacy.found(first, again);
+                Some(Founding::Asks)
+            }
+        }
     }
 
     /// Takes a newer configuration as the newest one: everything before is over. Returns whether the one before has
@@ -212,14 +198,9 @@ impl Membership {
     pub fn install(&mut self, cx: &Context, config: &Arc<Config>, decided: bool) -> bool {
         let before = self.config.replace(config.clone());
         self.register.forget(config.number);
-        self.election.candidate = None;
-        self.election.admit = None;
-        let stays = self
-            .election
-            .has_lasted(cx, before.as_deref(), (config, decided));
-        (self.election.known, self.election.moved) = (cx.now, cx.now);
-        self.election.told = 0;
-        stays
+        self.candidacy.end();
+        self.election
+            .on_next(cx, before.as_deref(), (config, decided))
     }
 
     /// Whether this process tells configurations to a process that knows the one with this number. Only acceptors tell
@@ -250,17 +231,9 @@ impl Membership {
     /// A process has said who it is: the coordinator takes processes in soon, if any are wanted.
     pub fn plan_to_admit(&mut self, around: &Around<'_>) {
         let leads = around.ring.is_some_and(Stream::leads);
-        if leads && self.election.admit.is_none() && self.is_wanted(around) {
-            let wait = around.cx.settings.patience.retry / 8;
-            self.election.admit = Some(around.cx.now.after(wait));
+        if leads && self.election.admits_at().is_none() && self.is_wanted(around) {
+            self.election.admit_soon(around.cx);
         }
-    }
-
-    /// A process has said that it leaves.
-    pub fn on_leaving(&mut self, process: Process) {
-        // One life of each node is kept.
-        self.election.gone.retain(|who| who.node != process.node);
-        self.election.gone.insert(process);
     }
 
     /// The message of this process about itself.
@@ -271,13 +244,13 @@ impl Membership {
             number: self.number(),
             acceptor: voter.votes().then(|| voter.id()),
             complete: self.complete,
-            joins: is_out && cx.now >= self.election.join,
+            joins: is_out && cx.now >= self.outside.joins_at(),
         }
     }
 
     /// Whether a process is this one, or there is a link to it and it has not said that it leaves.
     pub fn is_there(&self, cx: &Context, links: &Peers, process: Process) -> bool {
-        process == cx.me || links.has(process) && !self.election.gone.contains(&process)
+        process == cx.me || links.has(process) && !self.absent.has_left(process)
     }
 
     /// The acceptors to which there is a link.
@@ -317,19 +290,11 @@ fn sort(cx: &Context, processes: impl Iterator<Item = Process>) -> Vec<Process> 
 impl Membership {
     /// Its invariants.
     pub fn check(&self, cx: &Context) {
-        assert!(
-            !self.foreign.contains(&cx.me),
-            "no process is foreign to itself"
-        );
+        self.foundation.check(cx);
         self.register.check();
-        if let Some(Campaign::Register(candidate)) = &self.election.candidate {
-            candidate.check();
-            assert_eq!(
-                candidate.number(),
-                self.number() + 1,
-                "the next configuration is stood for"
-            );
-        }
+        self.candidacy.check(self.number());
+        self.absent.check();
+        self.outside.check();
         if let Some(config) = &self.config {
             assert!(
                 config.number > 0 && config.founded > 0,
@@ -338,12 +303,6 @@ impl Membership {
             assert!(
                 config.ring.contains(&config.coordinator),
                 "a coordinator is in its ring"
-            );
-        } else {
-            let stands = self.election.candidate.as_ref();
-            assert!(
-                !matches!(stands, Some(Campaign::Register(_))),
-                "there is no register before the first configuration"
             );
         }
     }

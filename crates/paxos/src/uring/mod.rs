@@ -17,15 +17,20 @@
 //!
 //! The parts of a process, each a machine with its own state:
 //!
-//! * `membership`: the newest configuration, and the choice of the next one (`due`: its time, `campaign`: its steps);
-//! * `voter`: the acceptor with its log (`disk`: requests to the disk, `found`: the state at a start, `voter/refill`: a
-//!   log that is opened again);
+//! * `membership`: the newest configuration, and the choice of the next one (`due`: its time, `campaign`: its steps).
+//!   Of it `candidacy`: the questions of a candidate, `election`: the age of the configuration and the patience with it,
+//!   `absent`: processes that are away, `outside`: the waits of a process that is not in the ring, `foundation`: the
+//!   cluster that this process belongs to;
+//! * `voter`: the acceptor with its log (`disk`: what is to be written, and what was asked for; `found`: the state at a
+//!   start, `voter/refill`: a log that is opened again);
 //! * `learning`: the decided values, those that count, and those that the application has got (`hand_out`; `resume`: an
 //!   application with a state);
 //! * `catch_up`: decided instances that did not come along the ring (`questions`);
-//! * `stream`: the ring of the configuration (`window`: its proposals, `queue`: values on their way;
-//!   `stream/neighbours`, `stream/pass`: the messages to them); if values are multicast also `stream/multicast`,
-//!   `stream/watch`, `cast` (missing values), `held` (proposals that wait for values), `parts` (datagrams) and `rate`;
+//! * `stream`: the ring of the configuration: its `places`, the `predecessor`, the `successor` with what it was told
+//!   (`following`), `pass`: batches, and `window`: proposals;
+//! * `dissemination`: the ways of values. `along_ring` is that of U-Ring Paxos. `by_multicast` is that of Ring Paxos,
+//!   with `received` (values that have come), `sender` and `loss_window` (own ones), `late` (values that have not),
+//!   `held` (proposals that wait for values), `parts` (datagrams) and `rate`; `queue` is of both;
 //! * `lead`: the coordinator; `round`: the start of its round, and the progress of each acceptor;
 //! * `accounts`: the instances that partitions and recovering replicas need; `backlog`: the bytes of these;
 //! * `own`: messages of this process until they are delivered; `sending`: its datagrams; `need`: the instances that a
@@ -39,13 +44,13 @@
 pub mod accounts;
 mod accounts_bytes;
 mod backlog;
-mod cast;
 mod catch_up;
 mod codec;
 mod config;
 mod context;
 mod counters;
 mod disk;
+mod dissemination;
 mod driven;
 mod engine;
 mod found;
@@ -73,7 +78,6 @@ mod snapshot;
 mod snapshot_bytes;
 mod status;
 mod stream;
-mod successor;
 mod value;
 mod voter;
 mod window;
@@ -82,7 +86,9 @@ mod word;
 mod write;
 mod written;
 
-pub use config::{Arbiter, Multicast, Timeouts, URingConfig};
+pub use config::{
+    AcceptorConfig, Arbiter, LearnerConfig, Multicast, ProposerConfig, Timeouts, URingConfig,
+};
 pub use counters::URingCounters;
 pub use engine::URing;
 pub use snapshot::Snapshot;

@@ -99,3 +99,13 @@ impl Pace {
         self.late.replace(now).is_some()
     }
 }
+
+impl Pace {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(
+            self.most <= self.full,
+            "no disk is quicker than a quick one"
+        );
+    }
+}

@@ -9,6 +9,7 @@ use super::config::Multicast;
 use super::wire::MAX_FRAME_BYTES;
 use crate::ValueId;
 use rota_core::contract::Burst;
+use rota_core::invariants::FEW;
 use rota_core::mutants::{self, Mutant};
 use rota_core::wire::{Part, PartHead, part_bytes};
 
@@ -139,7 +140,7 @@ impl Arriving {
             if self.values.len() >= MOST_PARTIAL || self.bytes + total > room {
                 return Ok(None);
             }
-            self.bytes += total;
+            self.bytes += total + usize::from(mutants::on(Mutant::I15));
             self.values.insert(counter, Partial::new(part));
         }
         let partial = self.values.get_mut(&counter);
@@ -172,6 +173,28 @@ impl Arriving {
             && first <= counter
         {
             self.forget(first);
+        }
+    }
+}
+
+impl Arriving {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(
+            self.values.len() <= MOST_PARTIAL,
+            "few values have come in part"
+        );
+        if self.values.len() <= FEW {
+            let values = self.values.values();
+            assert_eq!(
+                self.bytes,
+                values.clone().map(|value| value.total).sum(),
+                "values that have come in part are counted"
+            );
+            assert!(
+                values.clone().all(|value| value.lacks > 0),
+                "a value that is whole is handed on"
+            );
         }
     }
 }

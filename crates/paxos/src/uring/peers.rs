@@ -270,7 +270,6 @@ impl Peer {
             session: self.session,
             channel: Channel::default(),
             bytes,
-            after: None,
         }
     }
 

@@ -14,15 +14,53 @@ const IDLE_NAMES: usize = 64;
 /// The names of values, in order.
 #[derive(Debug, Default)]
 pub struct Queue {
-    pub ids: VecDeque<ValueId>,
+    ids: VecDeque<ValueId>,
     /// The number of names that were sent in this session.
-    pub sent: usize,
+    sent: usize,
 }
 
 impl Queue {
+    /// A name that comes last.
+    pub fn push(&mut self, id: ValueId) {
+        self.ids.push_back(id);
+    }
+
+    /// The first one, sent or not.
+    pub fn first(&self) -> Option<ValueId> {
+        self.ids.front().copied()
+    }
+
     /// The next one to send.
     pub fn unsent(&self) -> Option<ValueId> {
         self.ids.get(self.sent).copied()
+    }
+
+    /// The next one is sent.
+    pub const fn on_sent(&mut self) {
+        self.sent += 1;
+    }
+
+    /// Whether none was sent.
+    pub const fn is_unsent(&self) -> bool {
+        self.sent == 0
+    }
+
+    /// All are sent once more.
+    pub const fn send_again(&mut self) {
+        self.sent = 0;
+    }
+
+    /// A name is sent, once more if it was sent: last, unless it waits already.
+    pub fn push_again(&mut self, id: ValueId) {
+        match self.ids.iter().position(|waiting| *waiting == id) {
+            Some(at) if at >= self.sent => return,
+            Some(at) => {
+                self.ids.remove(at);
+                self.sent -= 1;
+            }
+            None => {}
+        }
+        self.ids.push_back(id);
     }
 
     /// Forgets names whose values are gone, where they are first.

@@ -180,6 +180,19 @@ impl Rate {
     }
 }
 
+impl Rate {
+    /// Its invariants.
+    pub fn check(&self) {
+        let places = self.sums.len();
+        assert!(self.me < places, "this process has a place");
+        assert!(self.sent.len() == places, "each process has its rate");
+        assert!(
+            self.held.is_none_or(|held| held <= self.bursts.bytes),
+            "no value waits for more than a burst"
+        );
+    }
+}
+
 fn time_of(bytes: usize, bits_per_second: u64) -> u64 {
     let bits = bytes as u64 * 8;
     bits.saturating_mul(1_000_000_000) / bits_per_second.max(1)

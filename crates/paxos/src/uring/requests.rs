@@ -1,17 +1,17 @@
 //! Requests for things that the ring does not bring: decided instances, values that were multicast, and places that a
 //! merge waits for.
 
+use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::cast::{Lack, Lacking};
 use super::catch_up::{self, Brought};
+use super::dissemination::Ask;
 use super::engine::URing;
 use super::lead::RoundCoordinator;
 use super::parts::Dropped;
 use super::snapshot::Snapshot;
-use super::stream::Hail;
 use super::word::Word;
-use crate::{Instance, Proposers, Vote};
+use crate::{Instance, ValueId, Vote};
 use rota_core::contract::{NodeId, Output, Process};
 use rota_core::mutants::{self, Mutant};
 use rota_core::wire::Part;
@@ -53,7 +53,7 @@ impl URing {
     /// have counted are not carried any more, and a proposal that comes may name such a value without bringing it. As
     /// long as the round has not begun here, all known decisions are of earlier rounds: a proposal that repeats one
     /// comes with its value. (A snapshot may reach into what the ring brings:
-    /// [`super::stream::Stream::ask_forgotten`].)
+    /// [`Resolved::Forgotten`](super::dissemination::Resolved).)
     fn brought(&self) -> Instance {
         let has_begun = self.learning.learner.round() == self.number();
         let has_begun = has_begun || mutants::on(Mutant::U37);
@@ -140,7 +140,7 @@ impl URing {
             return;
         }
         // Nobody has more values under way than bytes.
-        let ahead = 2 * self.cx.settings.window_bytes as u64;
+        let ahead = 2 * self.cx.settings.proposer.window_bytes as u64;
         let is_sound = part.head.cluster == cluster && part.head.counter - counted <= ahead;
         if !is_sound || self.take_part(part).is_err() {
             self.counters.uring_parts_dropped += 1;
@@ -185,31 +185,28 @@ impl URing {
 
     /// Something is to be asked for, or sent once more.
     pub(super) fn on_overdue(&mut self) {
-        let Some(stream) = &self.stream else {
-            return;
-        };
-        let due = stream.overdue(self.cx.now);
-        if let Some(lacking) = due.lack {
-            self.ask_for(lacking);
-        }
-        if let Some(pause) = due.late {
-            self.send_late(pause);
-        }
-    }
-
-    fn ask_for(&mut self, lacking: Lacking) {
+        let table = self.leading.as_ref().and_then(RoundCoordinator::table);
         let Some(stream) = &mut self.stream else {
             return;
         };
-        let is_asked = match stream.asks_again(&self.cx, lacking) {
-            Lack::Of(_) => self.ask_predecessor(),
-            Lack::Next(..) => self.ask_proposers(),
+        let due = stream.overdue(&self.cx, table);
+        if let Some(ask) = due.ask {
+            self.ask_for_value(ask);
+        }
+        if let Some((id, frame)) = due.own {
+            self.send_late(id, frame);
+        }
+    }
+
+    fn ask_for_value(&mut self, ask: Ask) {
+        let is_asked = match ask {
+            Ask::Predecessor => self.ask_predecessor(),
+            Ask::Proposers(wanted) => self.ask_proposers(wanted),
         };
         // A gap without a process to ask is no loss for which others should slow down.
         if let Some(stream) = self.stream.as_mut().filter(|_| is_asked) {
-            stream.lost_here();
             self.counters.uring_values_asked_for += 1;
-            stream.slow_down(&self.cx);
+            stream.on_asked(&self.cx);
         }
     }
 
@@ -220,16 +217,13 @@ impl URing {
         };
         let has_link = stream.predecessor().is_some_and(|who| self.links.has(who));
         if has_link {
-            stream.hail = Hail::Due;
+            stream.ask_predecessor();
         }
         has_link
     }
 
     /// The coordinator asks the proposers for values that it lacks.
-    fn ask_proposers(&mut self) -> bool {
-        let table = self.leading.as_ref().and_then(RoundCoordinator::table);
-        let wanted = |table: &Proposers| Some(self.stream.as_ref()?.wanted(table));
-        let mut wanted = table.and_then(wanted).unwrap_or_default();
+    fn ask_proposers(&mut self, mut wanted: Vec<(Process, Vec<u64>)>) -> bool {
         wanted.retain(|(process, _)| self.links.has(*process));
         let is_asked = !wanted.is_empty();
         for (process, counters) in wanted {
@@ -239,14 +233,10 @@ impl URing {
     }
 
     /// Sends the coordinator an own value over its link, as it seems not to have had that.
-    fn send_late(&mut self, pause: u64) {
+    fn send_late(&mut self, id: ValueId, frame: Bytes) {
         let (Some(stream), Some(config)) = (&mut self.stream, self.membership.config()) else {
             return;
         };
-        let Some((id, frame)) = stream.first_own() else {
-            return;
-        };
-        stream.late_again(&self.cx, id, pause);
         if mutants::on(Mutant::U31) {
             return;
         }

@@ -4,8 +4,9 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::codec::MOST_NUMBER;
+use super::dissemination::Resolved;
 use super::engine::{Life, URing};
-use super::stream::{Hail, PendingControl};
+use super::stream::Progress;
 use super::wire::Records;
 use super::word::{Head, Proposal, Record, ResumeFrom, Word};
 use crate::{Instance, ValueId};
@@ -30,7 +31,7 @@ impl URing {
             Word::Fetch(from, upto) => self.on_fetch(node, from, upto),
             Word::Chosen(votes) => self.on_chosen(node, &votes),
             Word::Forgotten(at, part, more) => self.on_forgotten(node, at, &part, more),
-            Word::Leaving => self.membership.on_leaving(process),
+            Word::Leaving => self.membership.absent.on_leaving(process),
             Word::Want(counters) => self.on_want(process, &counters),
             Word::Value(counter, frame) => {
                 let _ = self.on_value(ValueId { process, counter }, frame);
@@ -80,8 +81,9 @@ impl URing {
         }
         if is_full {
             // The predecessor is not slow: this disk is.
-            stream.heard = self.cx.now;
-            stream.hail = Hail::At(self.cx.now.after(self.cx.settings.patience.heartbeat));
+            let later = self.cx.now.after(self.cx.settings.patience.heartbeat);
+            stream.on_heard(self.cx.now);
+            stream.ask_predecessor_at(later);
             return;
         }
         if head.start > 0 {
@@ -106,7 +108,7 @@ impl URing {
         }
         // A batch that has to be refused again and again is as bad as silence.
         if let Some(stream) = &mut self.stream {
-            stream.heard = self.cx.now;
+            stream.on_heard(self.cx.now);
         }
     }
 
@@ -115,14 +117,14 @@ impl URing {
     fn refuse(&mut self, is_value: bool) {
         let at = self.cx.now.after(self.cx.settings.patience.heartbeat);
         let stream = self.stream.as_mut();
-        if let Some(stream) = stream.filter(|stream| stream.hail != Hail::Due) {
+        if let Some(stream) = stream.filter(|stream| !stream.is_to_ask()) {
             // With a value, this process may be the one that is behind: values that have counted elsewhere have not
             // counted here, and take room.
             match is_value {
                 true => self.counters.uring_values_put_off += 1,
                 false => self.counters.uring_messages_refused += 1,
             }
-            stream.hail = Hail::At(at);
+            stream.ask_predecessor_at(at);
         }
     }
 
@@ -155,7 +157,7 @@ impl URing {
                 let stream = self.stream.as_mut();
                 stream.is_some_and(|stream| stream.on_lost(&self.cx, usize::from(place), count))
             }
-            Record::LogFailed(index) => self.round.on_mute(usize::from(index)),
+            Record::LogFailed(index) => self.round.on_log_failed(usize::from(index)),
         }
     }
 
@@ -176,15 +178,18 @@ impl URing {
             // reaches beyond the expected instance, or leaves a gap.
             return *at <= expected;
         }
-        if stream.has_to_wait(&proposal) {
-            return stream.hold(first, proposal);
+        match stream.on_proposal(first, proposal) {
+            Resolved::Known(value, whole) => {
+                self.adopt_next(first, (value, whole));
+                true
+            }
+            Resolved::Blocked => true,
+            Resolved::Forgotten => {
+                self.counters.uring_values_asked_for += 1;
+                false
+            }
+            Resolved::Refused => false,
         }
-        let Some(proposed) = stream.resolve(proposal) else {
-            self.counters.uring_values_asked_for += u64::from(stream.ask_forgotten(first));
-            return false;
-        };
-        self.adopt_next(first, proposed);
-        true
     }
 }
 
@@ -209,7 +214,7 @@ impl URing {
     /// Tells the predecessor from which instance on to send, if it is to be told and can be.
     fn follow(&mut self) -> Option<Output> {
         let stream = self.stream.as_mut()?;
-        if stream.hail != Hail::Due {
+        if !stream.is_to_ask() {
             return None;
         }
         let peer = self.links.process(stream.predecessor()?)?;
@@ -233,12 +238,12 @@ impl URing {
         let (me, voter) = (self.cx.me.node, self.voter.id());
         let place = config.acceptors.iter().position(|who| who.node == me);
         // The others wait for the store that the configuration has, which may be another one.
-        let is_mute = |at: usize| {
+        let abstains = |at: usize| {
             let is_other = config.acceptors[at] != voter && !mutants::on(Mutant::U111);
-            self.voter.is_mute() || is_other
+            self.voter.abstains() || is_other
         };
-        if let Some(at) = place.filter(|at| is_mute(*at) && !mutants::on(Mutant::U34)) {
-            self.round.on_mute(at);
+        if let Some(at) = place.filter(|at| abstains(*at) && !mutants::on(Mutant::U34)) {
+            self.round.on_log_failed(at);
         }
     }
 
@@ -266,7 +271,7 @@ impl URing {
             complete: self.membership.complete() == config.number,
         };
         let voted = if begun { learner.voted() } else { &[] };
-        let force = stream.beat;
+        let force = stream.is_to_speak();
         let room = peer.room(force).min(super::MOST_BATCH);
         if room < super::LEAST_ROOM {
             return None;
@@ -282,9 +287,13 @@ impl URing {
             return None;
         }
         let sizes = (room, self.cx.settings.batch_bytes);
-        let known = (voted, self.round.learnt(), self.round.mute());
-        let bytes = stream.batch(head, known, own, sizes, force)?;
-        (stream.spoken, stream.beat, stream.news) = (self.cx.now, false, PendingControl::None);
+        let progress = Progress {
+            voted,
+            learnt: self.round.learnt(),
+            log_failed: self.round.log_failed(),
+        };
+        let bytes = stream.batch(head, &progress, own, sizes, force)?;
+        stream.on_batch_sent(self.cx.now);
         self.counters.uring_batches_sent += 1;
         self.counters.uring_batch_bytes_sent += bytes.len() as u64;
         Some(peer.send_along(bytes))

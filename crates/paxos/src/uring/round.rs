@@ -14,7 +14,7 @@ pub struct RoundState {
     /// By acceptor of the configuration: the first instance that it has not learnt, as far as is known.
     learnt: Vec<Instance>,
     /// Likewise: whether it votes for nothing more in the round.
-    mute: Vec<bool>,
+    log_failed: Vec<bool>,
 }
 
 impl RoundState {
@@ -24,7 +24,7 @@ impl RoundState {
         Self {
             start: (0, 0),
             learnt: vec![0; acceptors],
-            mute: vec![false; acceptors],
+            log_failed: vec![false; acceptors],
         }
     }
 
@@ -38,9 +38,9 @@ impl RoundState {
     }
 
     /// An acceptor votes for nothing more in this round. Returns whether there is such an acceptor.
-    pub fn on_mute(&mut self, at: usize) -> bool {
-        let mute = self.mute.get_mut(at);
-        mute.map(|mute| *mute = true).is_some()
+    pub fn on_log_failed(&mut self, at: usize) -> bool {
+        let failed = self.log_failed.get_mut(at);
+        failed.map(|failed| *failed = true).is_some()
     }
 
     /// By acceptor: the first instance that it has not learnt, as far as is known.
@@ -49,8 +49,8 @@ impl RoundState {
     }
 
     /// By acceptor: whether it votes for nothing more.
-    pub fn mute(&self) -> &[bool] {
-        &self.mute
+    pub fn log_failed(&self) -> &[bool] {
+        &self.log_failed
     }
 
     /// A majority of the acceptors has learnt everything before this.
@@ -66,10 +66,10 @@ impl RoundState {
         votes: impl Fn(AcceptorId) -> bool,
     ) -> impl Iterator<Item = usize> {
         let in_ring = |node: NodeId| config.ring.iter().any(|process| process.node == node);
-        let is_mute = |at: usize| self.mute.get(at).is_some_and(|mute| *mute);
+        let has_failed = |at: usize| self.log_failed.get(at).is_some_and(|failed| *failed);
         let acceptors = config.acceptors.iter().enumerate();
-        let voting =
-            acceptors.filter(move |(at, who)| in_ring(who.node) && !is_mute(*at) && votes(**who));
+        let voting = acceptors
+            .filter(move |(at, who)| in_ring(who.node) && !has_failed(*at) && votes(**who));
         voting.map(|(at, _)| at)
     }
 
@@ -93,7 +93,11 @@ impl RoundState {
 impl RoundState {
     /// Its invariants, in this configuration.
     pub fn check(&self, config: Option<&Config>) {
-        assert_eq!(self.learnt.len(), self.mute.len(), "each acceptor has both");
+        assert_eq!(
+            self.learnt.len(),
+            self.log_failed.len(),
+            "each acceptor has both"
+        );
         let acceptors = config.map_or(0, |config| config.acceptors.len());
         assert!(
             self.learnt.is_empty() || self.learnt.len() == acceptors,

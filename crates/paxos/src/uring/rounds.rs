@@ -256,11 +256,8 @@ impl URing {
     pub(super) fn on_value(&mut self, id: ValueId, frame: Bytes) -> bool {
         let counted = self.learning.learnt().counted(id.process);
         let table = self.leading.as_ref().and_then(RoundCoordinator::table);
-        // A multicast value may come again when the coordinator has proposed it.
-        let table = table.filter(|_| self.cx.settings.multicast.is_some());
-        let proposed = table.and_then(|table| table.last(id.process));
-        let is_new = counted.max(proposed).is_none_or(|last| id.counter > last);
-        let stream = self.stream.as_mut().filter(|_| is_new);
+        let stream = self.stream.as_mut();
+        let stream = stream.filter(|stream| stream.may_count(id, counted, table));
         stream.is_none_or(|stream| stream.carry(id, frame))
     }
 }
@@ -304,10 +301,7 @@ impl URing {
         };
         let is_own = id.process == self.cx.me;
         if let Some(stream) = &mut self.stream {
-            stream.counted(id);
-            if is_own {
-                stream.own_counted(self.cx.now, id, bytes);
-            }
+            stream.counted(self.cx.now, id, bytes);
         }
         let of_before = mutants::on(Mutant::U22) && id.process.node == self.cx.me.node;
         if is_own || of_before {
@@ -336,12 +330,10 @@ impl URing {
             self.round.reached_by_all(config, votes, |at| voted[at]),
             reached,
         );
-        if self.cx.settings.multicast.is_some() {
-            // Some acceptors do not vote in a round, but learn.
-            let learnt = self.round.learnt();
-            let has = |at: usize| voted[at].max(learnt[at]);
-            stream.pass(self.round.reached_by_all(config, votes, has));
-        }
+        // Some acceptors do not vote in a round, but learn.
+        let learnt = self.round.learnt();
+        let has = |at: usize| voted[at].max(learnt[at]);
+        stream.pass(|| self.round.reached_by_all(config, votes, has));
     }
 
     /// The acceptor forgets instances that are far behind.
@@ -360,7 +352,7 @@ impl URing {
         }
         let (round, config) = (&self.round, self.membership.config());
         let learnt = || config.map_or(0, |config| round.learnt_by_majority(config));
-        let needed = self.learning.needed(self.cx.settings.hold_bytes);
+        let needed = self.learning.needed(self.cx.settings.acceptor.hold_bytes);
         self.voter.trim(&self.cx, (next, needed), learnt);
     }
 

@@ -54,15 +54,14 @@ impl Sending {
     ) -> Option<Output> {
         if self.bursts.is_empty() {
             let stream = ring.as_deref_mut().filter(|_| !self.is_used())?;
-            stream.successor()?;
             let (id, frame) = stream.next_own(now)?;
             *began = true;
             self.leaves(frame.len());
             self.bursts.extend(parts::cut(settings, id, &frame));
         }
         let burst = self.bursts.pop_front()?;
-        if let Some(rate) = ring.and_then(Stream::rate) {
-            rate.leaves(now, burst.bytes.len());
+        if let Some(stream) = ring {
+            stream.leaves(now, burst.bytes.len());
         }
         Some(Output::Send {
             class: Class::Data,
@@ -70,13 +69,11 @@ impl Sending {
             to: Target::Others,
             burst,
             after: None,
-            pace: None,
         })
     }
 
     /// Whether own values wait to leave, so that others may come first.
     pub fn has_more(&self, ring: Option<&Stream>) -> bool {
-        let has_own = |stream: &Stream| stream.cast.is_some() && stream.has_own();
-        self.is_used() && ring.is_some_and(has_own)
+        self.is_used() && ring.is_some_and(Stream::has_own)
     }
 }

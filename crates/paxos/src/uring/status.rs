@@ -15,7 +15,7 @@ use rota_core::contract::{NodeId, Process};
 pub fn state(of: &URing) -> String {
     let Some(config) = of.membership.config() else {
         let refounded = of.membership.is_refounded(&of.cx);
-        return match (of.membership.resumed(), refounded) {
+        return match (of.membership.foundation.resumed(), refounded) {
             (0, _) => "waiting for all acceptors: the cluster is not founded",
             (_, false) => "waiting for the others: there is a state, and no configuration",
             (_, true) => "the others have founded the cluster anew: the state is of the one before",
@@ -23,7 +23,7 @@ pub fn state(of: &URing) -> String {
         .to_string();
     };
     let number = config.number;
-    if of.membership.has_foreign() && of.stream.is_none() {
+    if of.membership.foundation.has_foreign() && of.stream.is_none() {
         return format!(
             "outside: the others have founded the cluster anew; configuration {number} is another one's"
         );
@@ -51,7 +51,10 @@ pub fn state(of: &URing) -> String {
 
 /// The partitions that need so much that the ring takes no messages soon, or takes none now.
 pub fn needed(of: &URing) -> Option<String> {
-    let (bytes, most) = (of.learning.needed_bytes(), of.cx.settings.hold_bytes);
+    let (bytes, most) = (
+        of.learning.needed_bytes(),
+        of.cx.settings.acceptor.hold_bytes,
+    );
     if bytes < most / 2 {
         return None;
     }

@@ -74,7 +74,10 @@ impl Voter {
             lack: None,
             trimmed: Snapshot::default(),
             hinted: 0,
-            disk: Disk::new(cx.settings.forgets, cx.settings.disk_bytes),
+            disk: Disk::new(
+                cx.settings.acceptor.forgets,
+                cx.settings.acceptor.disk_bytes,
+            ),
             hang_patience: 1,
             gave_up: Time(0),
             ready: Vec::new(),
@@ -84,13 +87,12 @@ impl Voter {
     /// Takes the state that was found in the log of a process that starts. `drawn`: the name of a store that has none.
     pub fn start(&mut self, cx: &Context, found: &mut Found, drawn: u64) {
         self.on_configuration(cx, None);
-        self.disk.failed = found.damaged;
-        self.disk.damaged = found.damaged;
+        self.disk.on_open(found.damaged);
         let drawn = if mutants::on(Mutant::U12) { 1 } else { drawn };
         let store = found.store.unwrap_or(drawn);
         let node = cx.me.node;
         self.acceptor = found.acceptor(AcceptorId { node, store });
-        self.named = found.store.is_some() || cx.settings.forgets;
+        self.named = found.store.is_some() || cx.settings.acceptor.forgets;
         self.trimmed = core::mem::take(&mut found.base);
         self.hinted = found.decided;
     }
@@ -117,22 +119,22 @@ impl Voter {
 
     /// Whether it votes in the newest configuration, or may in the next.
     pub const fn votes(&self) -> bool {
-        self.is_acceptor && self.named && !self.disk.failed
+        self.is_acceptor && self.named && !self.disk.has_failed()
     }
 
     /// Whether it votes for nothing in this round any more.
-    pub const fn is_mute(&self) -> bool {
+    pub const fn abstains(&self) -> bool {
         !self.votes() || self.early
     }
 
     /// Whether it waits for a name: it would be taken into the ring without a vote.
     pub const fn waits_for_name(&self) -> bool {
-        self.is_acceptor && !self.named && !self.disk.failed
+        self.is_acceptor && !self.named && !self.disk.has_failed()
     }
 
     /// Whether learnt values are kept, and can be read again: in memory also while the log is away.
     pub fn remembers(&self) -> bool {
-        self.is_acceptor && !(self.disk.failed && mutants::on(Mutant::U60))
+        self.is_acceptor && !(self.disk.has_failed() && mutants::on(Mutant::U60))
     }
 
     /// The name under which it votes.
@@ -250,8 +252,8 @@ impl Voter {
             "who has forgotten has a base"
         );
         let keep = match mutants::on(Mutant::U56) {
-            true => cx.settings.kept_instances / 16,
-            false => cx.settings.kept_instances,
+            true => cx.settings.acceptor.kept_instances / 16,
+            false => cx.settings.acceptor.kept_instances,
         };
         // Not one by one.
         let slack = (keep / 16).max(1);
@@ -294,7 +296,7 @@ impl Voter {
     /// Forgets everything before a snapshot. `lacks`: none of the values of messages that go on behind it is among the
     /// votes; they become votes of this round at least.
     pub fn rest_on(&mut self, cx: &Context, mut base: Snapshot, lacks: Option<Round>) {
-        let most = 4 * cx.settings.kept_instances;
+        let most = 4 * cx.settings.acceptor.kept_instances;
         base.forget_open(base.next.saturating_sub(most));
         self.acceptor.trim(base.next);
         let lacks = lacks.filter(|_| !mutants::on(Mutant::U62));
@@ -382,7 +384,7 @@ impl Voter {
             "open messages begin before a base"
         );
         assert!(
-            !self.disk.failed || !self.named,
+            !self.disk.has_failed() || !self.named,
             "a log that is away has no name"
         );
         assert!(
@@ -393,5 +395,6 @@ impl Voter {
         self.acceptor.check();
         self.disk.check();
         self.trimmed.table.check();
+        self.trimmed.accounts.check();
     }
 }

@@ -102,7 +102,7 @@ impl Writer {
     }
 
     /// An acceptor votes for nothing more in the round.
-    pub fn mute(&mut self, acceptor: u8) {
+    pub fn log_failed(&mut self, acceptor: u8) {
         self.batch.small.extend([LOG_FAILED, acceptor]);
     }
 

@@ -11,7 +11,7 @@ use rota_paxos::ValueId;
 #[cfg(not(feature = "mutants"))]
 use rota_paxos::uring::URingConfig;
 use rota_paxos::uring::accounts::{Command, Refused, Replicas, Table};
-use rota_paxos::uring::{Record, Snapshot};
+use rota_paxos::uring::{AcceptorConfig, Record, Snapshot};
 
 use super::alone::{Alone, process};
 use super::cut::{KEPT, Second, again, begins_at, follow_third, keeps_little};
@@ -199,7 +199,10 @@ pub fn who_begins_at_a_base_knows_who_needs_what() -> bool {
 #[test]
 fn a_ring_that_keeps_too_much_takes_no_messages() {
     let mut second = Second::new(URingConfig {
-        hold_bytes: 5 << 20,
+        acceptor: AcceptorConfig {
+            hold_bytes: 5 << 20,
+            ..keeps_little().acceptor
+        },
         ..keeps_little()
     });
     let mut third = Third::new();
@@ -268,7 +271,7 @@ impl Oracle {
                 self.opened.remove(partition);
                 self.marks.retain(|(of, _), _| of != partition);
             }
-            Command::Pin(..) | Command::Unpin(_) => {}
+            Command::Pin(..) | Command::Unpin(_) | Command::Notice(_) => {}
         }
     }
 
@@ -406,6 +409,7 @@ fn bytes_of_commands() {
         Command::Pin(node(5), 8, u64::MAX),
         Command::Unpin(node(6)),
         Command::Abandon(u32::MAX),
+        Command::Notice(Bytes::from_static(b"a notice")),
     ];
     for command in commands {
         let bytes = command.encode(77);

@@ -128,7 +128,7 @@ fn who_begins_behind_what_is_forgotten_gets_to_know_the_members() {
 /// stand still for a moment with it.
 pub fn members_are_named_again_each_time_later() -> bool {
     let mut settings = settings();
-    settings.only_as_member = true;
+    settings.learner.only_as_member = true;
     let mut alone = Alone::with(settings, process(2, 1), Vec::new());
     alone.join();
     begins_behind(&mut alone);

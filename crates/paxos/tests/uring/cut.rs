@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use rota_core::contract::{Delivery, Engine, Input, LogRecord, Time};
-use rota_paxos::uring::{Record, URingConfig, Word};
+use rota_paxos::uring::{AcceptorConfig, LearnerConfig, ProposerConfig, Record, URingConfig, Word};
 use rota_paxos::{STATE_LOG, ValueId};
 
 use super::alone::{Alone, FOUNDED, process, settings};
@@ -14,11 +14,20 @@ pub const KEPT: u64 = 40;
 
 pub fn keeps_little() -> URingConfig {
     URingConfig {
-        kept_instances: KEPT,
-        message_bytes: 20 << 20,
-        window_bytes: 64 << 20,
-        backlog_bytes: 64 << 20,
-        waiting_bytes: 64 << 20,
+        acceptor: AcceptorConfig {
+            kept_instances: KEPT,
+            ..settings().acceptor
+        },
+        proposer: ProposerConfig {
+            message_bytes: 20 << 20,
+            window_bytes: 64 << 20,
+            backlog_bytes: 64 << 20,
+            ..settings().proposer
+        },
+        learner: LearnerConfig {
+            waiting_bytes: 64 << 20,
+            ..settings().learner
+        },
         ..settings()
     }
 }
@@ -145,7 +154,10 @@ pub fn no_record_grows_with_a_message_that_is_cut() -> bool {
     let parts = values(&[2 << 20]);
     assert!(parts.len() > 60, "{}", parts.len());
     let mut second = Second::new(URingConfig {
-        kept_instances: 100,
+        acceptor: AcceptorConfig {
+            kept_instances: 100,
+            ..keeps_little().acceptor
+        },
         ..keeps_little()
     });
     second.values(&parts[..60]);
@@ -283,7 +295,10 @@ pub fn a_message_that_does_not_end_is_let_go() -> bool {
 /// that end in the same value.
 pub fn own_messages_that_are_let_go_are_missed() -> bool {
     let settings = URingConfig {
-        waiting_bytes: 100,
+        learner: LearnerConfig {
+            waiting_bytes: 100,
+            ..keeps_little().learner
+        },
         ..keeps_little()
     };
     let mut second = Second::new(settings);
@@ -354,7 +369,10 @@ pub fn what_others_have_forgotten_is_kept() -> bool {
 /// As many instances are kept as are to be.
 pub fn so_many_instances_are_kept() -> bool {
     let settings = URingConfig {
-        kept_instances: 64,
+        acceptor: AcceptorConfig {
+            kept_instances: 64,
+            ..keeps_little().acceptor
+        },
         ..keeps_little()
     };
     let mut second = Second::new(settings);
@@ -372,7 +390,10 @@ pub fn so_many_instances_are_kept() -> bool {
 pub fn a_slow_application_misses_only_what_is_forgotten() -> bool {
     let parts = values(&[40; 200]);
     let settings = URingConfig {
-        waiting_bytes: 100,
+        learner: LearnerConfig {
+            waiting_bytes: 100,
+            ..keeps_little().learner
+        },
         ..keeps_little()
     };
     let mut second = Second::new(settings);

@@ -3,7 +3,7 @@
 use rota_core::contract::LogRecord;
 use rota_paxos as paxos;
 use rota_paxos::state_key::COMPLETE;
-use rota_paxos::uring::{Hello, Record, ResumeFrom, URingConfig, Word};
+use rota_paxos::uring::{AcceptorConfig, Hello, Record, ResumeFrom, URingConfig, Word};
 use rota_paxos::{Ballot, Promise, STATE_LOG};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
@@ -13,7 +13,10 @@ use super::rules::{batch_by, follow};
 /// With room for two or three values at the disk.
 fn narrow() -> URingConfig {
     URingConfig {
-        disk_bytes: 1000,
+        acceptor: AcceptorConfig {
+            disk_bytes: 1000,
+            ..settings().acceptor
+        },
         ..settings()
     }
 }

@@ -9,7 +9,9 @@ use proptest::prelude::*;
 use rota_core::contract::{Engine, Input, NodeId, Process, Session, Time};
 use rota_core::wire::PartHead;
 use rota_paxos as paxos;
-use rota_paxos::uring::{Head, Hello, ResumeFrom, Said, URingConfig, Word, Writer, decode};
+use rota_paxos::uring::{
+    Head, Hello, ProposerConfig, ResumeFrom, Said, URingConfig, Word, Writer, decode,
+};
 use rota_paxos::{AcceptorId, Ballot, Config, Prior, Promise, Value, ValueId, Vote};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
@@ -225,7 +227,7 @@ fn batch(head: &Head, votes: &[Vote]) -> Bytes {
         batch.voted(index as u8, vote.first);
         batch.learnt(index as u8, vote.round);
         batch.lost(index as u8, vote.round);
-        batch.mute(index as u8);
+        batch.log_failed(index as u8);
     }
     batch.finish().into_bytes()
 }
@@ -277,9 +279,12 @@ proptest! {
     ) {
         let multicast = multicast.then_some(SETTINGS);
         let settings = URingConfig {
+            proposer: ProposerConfig {
+                window_bytes: 300,
+                frame_bytes: 100,
+                ..settings().proposer
+            },
             multicast,
-            window_bytes: 300,
-            frame_bytes: 100,
             ..settings()
         };
         let mut alone = Alone::with(settings.clone(), process(me, 1), Vec::new());
@@ -289,7 +294,7 @@ proptest! {
         for step in steps {
             take(&mut alone, me, step);
             while alone.engine.poll_delivery().is_some() {}
-            let most = 15 * (2 * settings.window_bytes + 64);
+            let most = 15 * (2 * settings.proposer.window_bytes + 64);
             prop_assert!(alone.engine.carried_bytes() <= most);
         }
         // What it leaves on its disk it can begin with.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use rota_core::contract::{Engine, LogRecord, Time};
-use rota_paxos::uring::{Record, URingConfig, Word};
+use rota_paxos::uring::{AcceptorConfig, Record, URingConfig, Word};
 use rota_paxos::{Promise, STATE_LOG, Value, Vote};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
@@ -137,7 +137,10 @@ pub fn a_busy_disk_has_hints() -> bool {
 /// Whatever first part of what was asked for is on the disk: it is enough to begin with.
 pub fn any_first_part_of_what_is_written_is_sound() -> bool {
     let settings = URingConfig {
-        kept_instances: 10,
+        acceptor: AcceptorConfig {
+            kept_instances: 10,
+            ..settings().acceptor
+        },
         ..settings()
     };
     let alone = learnt(settings.clone(), 160);
@@ -163,7 +166,10 @@ pub fn any_first_part_of_what_is_written_is_sound() -> bool {
 /// by its hints a little less.
 pub fn what_is_forgotten_others_know_after_a_restart() -> bool {
     let settings = URingConfig {
-        kept_instances: 10,
+        acceptor: AcceptorConfig {
+            kept_instances: 10,
+            ..settings().acceptor
+        },
         ..settings()
     };
     let alone = learnt(settings.clone(), 100);

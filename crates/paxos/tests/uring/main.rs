@@ -20,6 +20,8 @@ mod disk;
 mod foundations;
 mod full;
 #[cfg(not(feature = "mutants"))]
+mod golden;
+#[cfg(not(feature = "mutants"))]
 mod hostile;
 mod judge;
 mod links;
@@ -35,7 +37,11 @@ mod resumed;
 mod rounds;
 mod rules;
 mod runs;
+#[cfg(not(feature = "mutants"))]
+mod shared;
 mod slow;
+#[cfg(not(feature = "mutants"))]
+mod tables;
 mod trouble;
 mod turns;
 mod world;

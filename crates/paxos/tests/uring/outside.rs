@@ -180,8 +180,8 @@ pub fn a_ring_that_cannot_decide_is_not_well() -> bool {
     };
     let well = !ask(&mut alone, 1);
     batch_of(&mut alone, epoch, 3, |batch| {
-        batch.mute(0);
-        batch.mute(2);
+        batch.log_failed(0);
+        batch.log_failed(2);
     });
     well && ask(&mut alone, 2)
 }

@@ -1,8 +1,12 @@
 //! The words of an engine to a merge of several rings, and the needs of the merge.
 
+#[cfg(not(feature = "mutants"))]
+use bytes::Bytes;
 use rota_core::contract::{Delivery, Engine, Input, SubmitError};
 use rota_paxos::Promise;
-use rota_paxos::uring::{Record, URingConfig, Word};
+#[cfg(not(feature = "mutants"))]
+use rota_paxos::uring::accounts::Command;
+use rota_paxos::uring::{LearnerConfig, Record, URingConfig, Word};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
 use super::logs::{learnt, many};
@@ -10,7 +14,10 @@ use super::rules::{batch_of, follow};
 
 fn feeds() -> URingConfig {
     URingConfig {
-        feeds_merge: true,
+        learner: LearnerConfig {
+            feeds_merge: true,
+            ..settings().learner
+        },
         ..settings()
     }
 }
@@ -22,6 +29,7 @@ fn deliveries(alone: &mut Alone) -> Vec<String> {
             Delivery::Message(message) => all.push(format!("message {}", message.seq)),
             Delivery::Passed { next } => all.push(format!("passed {next}")),
             Delivery::Configuration(_) => all.push("members".to_owned()),
+            Delivery::Notice { seq, bytes } => all.push(format!("notice {seq} of {}", bytes.len())),
             other => panic!("{other:?}"),
         }
     }
@@ -53,6 +61,38 @@ pub fn it_is_told_up_to_where_nothing_is_missing() -> bool {
     let passed = "passed 1000000010".to_owned();
     run(feeds()) == (none.clone(), vec![message.clone(), passed], none.clone())
         && run(settings()) == (none.clone(), vec![message], none)
+}
+
+/// Between the messages before it and those behind it, and to a merge only.
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn a_notice_is_told_at_its_place() {
+    let run = |settings: URingConfig| {
+        let mut alone = learnt(settings, 2);
+        follow(&mut alone, 1, 4);
+        deliveries(&mut alone);
+        let epoch = alone.follow().epoch;
+        let notice = Command::Notice(Bytes::from_static(b"to whom it concerns"));
+        // The first byte says that a value is such a command.
+        let value: Bytes = [&[0x40][..], &notice.encode(7)].concat().into();
+        batch_of(&mut alone, epoch, 4, |batch| {
+            let [_, _, (third, frame), (fourth, _), (fifth, last)] = &many(5)[..] else {
+                return;
+            };
+            batch.packet(None, *third, frame, true);
+            batch.packet(None, *fourth, &value, true);
+            batch.packet(None, *fifth, last, true);
+            for other in [0, 2] {
+                batch.voted(other, 7);
+                batch.learnt(other, 4);
+            }
+        });
+        deliveries(&mut alone)
+    };
+    let messages = ["message 4", "message 6"].map(str::to_owned);
+    let told = ["message 4", "notice 5 of 19", "message 6", "passed 7"].map(str::to_owned);
+    assert_eq!(run(feeds()), told);
+    assert_eq!(run(settings()), messages);
 }
 
 /// Skips go up to an instance: said twice they are the same; only who coordinates has them ordered.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rota_core::contract::{Engine, Input, Service, Time};
 use rota_core::shares::Capacity;
 use rota_core::wire::Part;
-use rota_paxos::uring::{Multicast, Record, ResumeFrom, URingConfig, Word, Writer};
+use rota_paxos::uring::{Multicast, ProposerConfig, Record, ResumeFrom, URingConfig, Word, Writer};
 use rota_paxos::{Promise, ValueId};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
@@ -76,9 +76,12 @@ fn values(sent: &[Bytes]) -> BTreeMap<u64, Vec<u8>> {
 #[test]
 fn others_are_heard_between_own_values() {
     let settings = URingConfig {
+        proposer: ProposerConfig {
+            window_bytes: 1 << 20,
+            frame_bytes: 200,
+            ..settings().proposer
+        },
         multicast: Some(SETTINGS),
-        window_bytes: 1 << 20,
-        frame_bytes: 200,
         ..settings()
     };
     let mut second = Alone::with(settings, process(2, 1), Vec::new());
@@ -163,9 +166,12 @@ fn on_slow_links_values_are_not_sent_twice() {
 /// A coordinator with a small window, of whose acceptors the third is slow.
 fn coordinator() -> Alone {
     let settings = URingConfig {
+        proposer: ProposerConfig {
+            window_bytes: 1000,
+            frame_bytes: 200,
+            ..settings().proposer
+        },
         multicast: Some(SETTINGS),
-        window_bytes: 1000,
-        frame_bytes: 200,
         ..settings()
     };
     let mut first = Alone::with(settings, process(1, 1), Vec::new());
@@ -239,7 +245,7 @@ fn who_has_no_log_is_not_waited_for() {
     let [before, voted, then, _] = named_beside(|batch, next| {
         batch.voted(2, 2);
         if next > 2 {
-            batch.mute(2);
+            batch.log_failed(2);
         }
     });
     assert!(

@@ -124,8 +124,8 @@ pub fn who_coordinates_sees_that_nobody_votes() -> bool {
     beat(&mut first, |batch| batch.voted(2, 1));
     first.submit(b"waits");
     beat(&mut first, |batch| {
-        batch.mute(1);
-        batch.mute(2);
+        batch.log_failed(1);
+        batch.log_failed(2);
     });
     let patience = settings().patience;
     let millis = (10 * patience.disk) / MILLI;

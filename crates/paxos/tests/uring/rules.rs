@@ -531,7 +531,7 @@ pub fn values_of(count: usize, bytes: usize) -> Vec<(ValueId, Bytes)> {
 /// Its log fails while there is more than its application takes.
 fn a_slow_application_misses_nothing() -> bool {
     let mut settings = settings();
-    settings.waiting_bytes = 600;
+    settings.learner.waiting_bytes = 600;
     let mut alone = Alone::with(settings, process(2, 1), Vec::new());
     alone.join();
     let (epoch, values) = (alone.follow().epoch, values());

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use rota_core::contract::{Engine, Input, LogRecord, PersistId, Time};
 use rota_core::timing::{Timers, Timing};
-use rota_paxos::uring::{Record, Timeouts, URingConfig, Word};
+use rota_paxos::uring::{AcceptorConfig, Record, Timeouts, URingConfig, Word};
 use rota_paxos::{STATE_LOG, ValueId};
 
 use super::alone::{Alone, process, settings};
@@ -17,8 +17,11 @@ const MILLI: u64 = 1_000_000;
 /// With room for some values at the disk only.
 fn narrow() -> URingConfig {
     URingConfig {
-        disk_bytes: 1000,
-        kept_instances: 50,
+        acceptor: AcceptorConfig {
+            disk_bytes: 1000,
+            kept_instances: 50,
+            ..settings().acceptor
+        },
         ..settings()
     }
 }
@@ -145,7 +148,10 @@ pub fn where_all_wait_a_disk_gets_no_more_time() -> bool {
 /// smaller and smaller parts.
 pub fn a_disk_that_fails_again_is_asked_for_less() -> bool {
     let settings = URingConfig {
-        disk_bytes: 32_000,
+        acceptor: AcceptorConfig {
+            disk_bytes: 32_000,
+            ..narrow().acceptor
+        },
         ..narrow()
     };
     let mut alone = learnt(settings, 40);
@@ -162,8 +168,11 @@ pub fn a_disk_that_fails_again_is_asked_for_less() -> bool {
 /// quickly, more and more again.
 pub fn a_slow_disk_is_asked_for_less() -> bool {
     let settings = URingConfig {
-        disk_bytes: 6400,
-        kept_instances: 1000,
+        acceptor: AcceptorConfig {
+            disk_bytes: 6400,
+            kept_instances: 1000,
+            ..settings().acceptor
+        },
         ..settings()
     };
     let mut alone = learnt(settings, 200);
@@ -196,8 +205,11 @@ fn asked_at_once(alone: &mut Alone) -> usize {
 /// The second, whose disk has been so slow in all its answers that it gets as little as can be; and its patience.
 fn with_a_slow_disk() -> (Alone, u64) {
     let settings = URingConfig {
-        disk_bytes: 102_400,
-        kept_instances: 1000,
+        acceptor: AcceptorConfig {
+            disk_bytes: 102_400,
+            kept_instances: 1000,
+            ..settings().acceptor
+        },
         ..settings()
     };
     let mut alone = learnt(settings, 200);

@@ -77,10 +77,11 @@ impl World {
             if self.is_awake(index)
                 && let Some(life) = &mut self.nodes[index].life
                 && let next = life.engine.get().proposed().unwrap_or(1) + count
-                && life.engine.submit_skips_to(now, next).is_ok()
             {
-                self.add("skips");
-                self.handle(index, Input::Timer);
+                if life.engine.submit_skips_to(now, next).is_ok() {
+                    self.add("skips");
+                }
+                self.drain(index);
             }
         }
     }

@@ -125,7 +125,7 @@ pub fn a_promise_of_a_round_that_is_over_is_not_told() -> bool {
 #[test]
 fn a_base_behind_an_answer_is_told() {
     let mut settings = settings();
-    settings.kept_instances = 16;
+    settings.acceptor.kept_instances = 16;
     let mut alone = learnt(settings, 100);
     alone.said.clear();
     fetches(&mut alone, 95);

@@ -9,7 +9,7 @@ use rota_core::contract::{
 };
 use rota_core::shares::Capacity;
 use rota_core::timing::{Timers, Timing};
-use rota_paxos::uring::{Arbiter, Multicast, URing, URingConfig};
+use rota_paxos::uring::{AcceptorConfig, Arbiter, Multicast, URing, URingConfig};
 
 use super::datagrams::{self, Datagrams};
 use super::devices::Pace;
@@ -125,17 +125,17 @@ impl World {
         let keeps = [40, 400, 100_000][world.below(3) as usize];
         let at_disk = [16 << 20, 16 << 20, 20_000, 8000][world.below(4) as usize];
         let config = &mut world.config;
-        config.frame_bytes = 200;
-        config.message_bytes = 2000;
-        config.backlog_bytes = 8000;
-        config.window_bytes = 4000;
+        config.proposer.frame_bytes = 200;
+        config.proposer.message_bytes = 2000;
+        config.proposer.backlog_bytes = 8000;
+        config.proposer.window_bytes = 4000;
         config.batch_bytes = 1500;
         config.word_bytes = 2000;
-        config.waiting_bytes = waits;
-        config.disk_bytes = at_disk;
-        config.kept_instances = keeps;
-        config.only_as_member = only_as_member;
-        config.forgets = forgets;
+        config.learner.waiting_bytes = waits;
+        config.acceptor.disk_bytes = at_disk;
+        config.acceptor.kept_instances = keeps;
+        config.learner.only_as_member = only_as_member;
+        config.acceptor.forgets = forgets;
         if has_service {
             config.arbiter = Arbiter::Service;
         }
@@ -163,7 +163,7 @@ impl World {
         };
         if world.pace.latency.1 > 0 {
             // A disk that takes long for anything takes much at once.
-            world.config.disk_bytes = world.config.disk_bytes.max(200_000);
+            world.config.acceptor.disk_bytes = world.config.acceptor.disk_bytes.max(200_000);
         }
         world.config.patience.disk = [400, 3_100][world.below(2) as usize] * MILLI;
         for index in 0..nodes {
@@ -280,8 +280,11 @@ impl World {
             Mode::Async | Mode::Sync => node.disk.found(),
         };
         let settings = URingConfig {
-            kept_instances: node.keeps,
-            forgets: self.config.forgets && node.mode == Mode::Memory,
+            acceptor: AcceptorConfig {
+                kept_instances: node.keeps,
+                forgets: self.config.acceptor.forgets && node.mode == Mode::Memory,
+                ..self.config.acceptor
+            },
             ..self.config.clone()
         };
         let mut engine = Checked::new(URing::new(settings));
@@ -315,12 +318,13 @@ impl World {
         let now = Time(self.now);
         if let Some(life) = &mut self.nodes[index].life {
             life.engine.handle(now, input);
+            life.engine.reading();
             self.drain(index);
         }
     }
 
     /// Carries out what a process wants.
-    fn drain(&mut self, index: usize) {
+    pub fn drain(&mut self, index: usize) {
         self.look_at(index);
         while let Some(output) = self.output(index) {
             match output {
@@ -692,7 +696,7 @@ pub fn run_with_losses(seed: u64, lost: u64) -> World {
         (node.mode, node.keeps) = (Mode::Memory, 100_000);
     }
     world.links.per_milli = 0;
-    world.config.forgets = true;
+    world.config.acceptor.forgets = true;
     world.fault = u64::MAX;
     world.datagrams = Datagrams::new(seed);
     (world.datagrams.lost, world.datagrams.late) = (lost, 0);
@@ -724,7 +728,7 @@ pub fn run(seed: u64, multicast: bool) -> World {
 /// The same where applications keep states, and get everything.
 pub fn run_resumed(seed: u64) -> World {
     let mut world = world(seed, seed.is_multiple_of(2));
-    world.config.only_as_member = false;
+    world.config.learner.only_as_member = false;
     world.judge.only_as_member = false;
     world.resumed = Some(Resumed::new(seed));
     world.go();

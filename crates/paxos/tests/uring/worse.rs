@@ -53,7 +53,7 @@ impl World {
             self.ends = LONG;
             self.pace.latency = (MILLI, 0);
             self.nodes[ill].device.per_milli = [0, 100][self.below(2) as usize];
-            self.config.disk_bytes = [3000, 20_000][self.below(2) as usize];
+            self.config.acceptor.disk_bytes = [3000, 20_000][self.below(2) as usize];
         }
         self.worse = Some(Worse {
             kind,

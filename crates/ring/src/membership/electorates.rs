@@ -235,6 +235,23 @@ impl Electorates {
         newest
     }
 
+    /// Their invariants.
+    pub fn check(&self) {
+        assert!(self.own.is_sorted(), "an electorate is ascending");
+        assert!(
+            self.met.len() <= MOST_ELECTORATES && self.rings.len() <= MOST_RINGS,
+            "no more is kept than there is room for"
+        );
+        assert!(
+            !self.met.contains(&self.own),
+            "what is met is configured elsewhere"
+        );
+        assert!(
+            !self.own.is_empty() || self.met.is_empty(),
+            "without primaries no electorate counts"
+        );
+    }
+
     /// A sentence for each difference.
     pub fn differences(&self) -> Vec<String> {
         let mut sentences = Vec::new();

@@ -1,185 +1,37 @@
-//! The engine of `accelerated-ring` and `totem-ring`, and the dispatch of its inputs.
+//! The engine of `accelerated-ring` and `totem-ring`: the dispatch of its inputs, and its steps from phase to phase.
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::boxed::Box;
 use bytes::Bytes;
 
-use super::electorates::Electorates;
-use super::evidence::{BackOff, Former, Refusals};
-use super::phase::Phase;
-use super::ring_seq::RingSeq;
-use super::sets::Sets;
-use super::stages::Stages;
-use crate::wire::{self, Data, Packet};
-use crate::{Context, Counters, Ordering, RingConfig, RingConfigError};
-use rota_core::contract::{
-    Configuration, ConfigurationKind, Incarnation, Output, Process, RingId, Seq, StartState, Time,
-};
+use super::commit::{Committing, fill, is_first_visit};
+use super::gather::Gather;
+use super::local::Local;
+use super::phase::{Phase, Step};
+use super::recovery::Recovery;
+use super::sets::Verdict;
+use crate::wire::{self, Commit, Data, Hurry, Join, MergeDetect, Packet, Token};
+use crate::{Context, Ordering, RingConfig, RingConfigError};
+use rota_core::contract::{PersistId, RingId};
 use rota_core::mutants::{self, Mutant};
-use rota_core::pack::Outbox;
-use rota_core::random::Random;
 
 /// One process's ring: membership and, on the installed ring, ordering.
 #[derive(Clone, Debug)]
 pub struct RingEngine {
-    pub(super) config: RingConfig,
-    pub(super) me: Process,
-    pub(super) random: Random,
-    /// The time of the newest call.
-    pub(super) now: Time,
+    pub(super) local: Local,
     pub(super) phase: Phase,
-    /// The ring installed last: in every phase but the first there is one.
-    pub(super) installed: Option<Ordering>,
-    pub(super) installed_at: Time,
-    /// The deliveries of the rings before that the application has not taken yet.
-    pub(super) stages: Stages,
-    pub(super) outbox: Outbox,
-    pub(super) outputs: VecDeque<Output>,
-    pub(super) counters: Counters,
-    pub(super) sets: Sets,
-    /// The time at which the installed ring broke.
-    pub(super) broken_at: Time,
-    /// The processes that were heard themselves since then, and whether late.
-    pub(super) heard: BTreeMap<Process, bool>,
-    /// The processes that have said since then that they leave.
-    pub(super) left: BTreeSet<Process>,
-    /// The members of the installed ring whose messages this process has to deliver even behind a gap: bit `i` is
-    /// member `i` (A8, obligation set).
-    pub(super) obligations: u128,
-    /// Recoveries from the installed ring that have failed.
-    pub(super) attempts: u32,
-    pub(super) ring_seq: RingSeq,
-    pub(super) electorates: Electorates,
-    /// The disk has refused a ring number: no ring is agreed to before this time.
-    pub(super) disk_pause_until: Time,
-    /// The time of the last request to the disk.
-    pub(super) disk_asked_at: Time,
-    /// The disk has failed, or does not answer, and has made nothing durable since: no process must wait for this one,
-    /// so it says nothing.
-    pub(super) disk_failed: bool,
-    /// The application is so far behind that there is no room for more rings: no process must wait for this one either.
-    pub(super) lags: bool,
-    /// The time since which the ring has waited for the application, which has taken nothing since.
-    pub(super) held_since: Option<Time>,
-    /// Set while the application hangs, and no process must wait for this one. True: this process was told; false: it
-    /// found out itself.
-    pub(super) hangs: Option<bool>,
-    /// This process is mute, or loses much, and so says nothing until this time.
-    pub(super) mute_until: Time,
-    /// The number of times in succession that this was so.
-    pub(super) times_mute: u32,
-    /// Whether this process agrees to no ring with a process that it does not hear itself: a ring was well on which the
-    /// layer above stood still.
-    pub(super) hears_each: bool,
-    pub(super) refusals: Refusals,
-    pub(super) back_off: BackOff,
-    pub(super) former: Former,
-    /// The time of the next look for absent nodes.
-    pub(super) presence_at: Time,
     /// Whether messages that wait may be ordered now: the application has made room, or has seen its configuration.
     pub(super) release: bool,
-    /// The time of the last answer to a stranger.
-    pub(super) answered_at: Option<Time>,
 }
 
 impl RingEngine {
     /// An engine that waits for its `Start`.
     pub fn new(config: RingConfig) -> Result<Self, RingConfigError> {
         config.check()?;
-        let (frame, message) = (config.frame_bytes(), config.message_bytes);
-        let outbox = Outbox::new(frame, message, config.backlog_bytes);
-        // `Start` replaces this placeholder.
-        let me = Process {
-            node: config.members[0],
-            incarnation: Incarnation(0),
-        };
         Ok(Self {
-            config,
-            me,
-            random: Random::default(),
-            now: Time(0),
+            local: Local::new(config),
             phase: Phase::Idle,
-            installed: None,
-            installed_at: Time(0),
-            stages: Stages::default(),
-            outbox,
-            outputs: VecDeque::new(),
-            counters: Counters::default(),
-            sets: Sets::default(),
-            broken_at: Time(0),
-            heard: BTreeMap::new(),
-            left: BTreeSet::new(),
-            obligations: 0,
-            attempts: 0,
-            ring_seq: RingSeq::default(),
-            electorates: Electorates::default(),
-            disk_pause_until: Time(0),
-            disk_asked_at: Time(0),
-            disk_failed: false,
-            lags: false,
-            held_since: None,
-            hangs: None,
-            mute_until: Time(0),
-            times_mute: 0,
-            hears_each: false,
-            refusals: Refusals::default(),
-            back_off: BackOff::default(),
-            former: Former::default(),
-            presence_at: Time(0),
             release: false,
-            answered_at: None,
         })
-    }
-
-    /// Its configuration.
-    pub const fn config(&self) -> &RingConfig {
-        &self.config
-    }
-
-    /// The ordering of the ring installed last.
-    pub const fn ordering(&self) -> Option<&Ordering> {
-        self.installed.as_ref()
-    }
-
-    /// The counters of the engine.
-    pub const fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    /// Packets waiting for a token.
-    pub fn backlog(&self) -> usize {
-        self.outbox.len()
-    }
-
-    /// The state of A3: `starting`, `operational`, `gathering`, `committing`, `recovering` or `left`.
-    pub const fn phase_name(&self) -> &'static str {
-        self.phase.name()
-    }
-
-    /// The time until which this process leaves some other alone with which no ring held, or is silent itself; in the
-    /// past if neither is so any more.
-    pub fn leaves_alone_until(&self) -> Option<Time> {
-        let mute = Some(self.mute_until).filter(|until| *until > self.now);
-        self.back_off.until().max(mute)
-    }
-
-    /// The ring to be on which this process recovers the packets of its old one.
-    pub fn recovering(&self) -> Option<RingId> {
-        match &self.phase {
-            Phase::Recovery(recovery) => Some(recovery.next.ring()),
-            _ => None,
-        }
-    }
-
-    /// Whether this process has, or had, a packet of a ring; `None` if it knows that ring no more.
-    pub fn has_received(&self, ring: RingId, seq: Seq) -> Option<bool> {
-        let of_ring =
-            |ordering: &Ordering| (ordering.ring() == ring).then(|| ordering.has_received(seq));
-        let next = match &self.phase {
-            Phase::Recovery(recovery) => of_ring(&recovery.next),
-            _ => None,
-        };
-        next.or_else(|| self.installed.as_ref().and_then(of_ring))
-            .or_else(|| self.stages.rings().find_map(of_ring))
     }
 
     /// Calls the installed ring with the context of one call.
@@ -188,156 +40,234 @@ impl RingEngine {
         &mut self,
         call: impl FnOnce(&mut Ordering, &mut Context<'_>) -> T,
     ) -> Option<T> {
-        let hold_messages = !matches!(self.phase, Phase::Operational)
-            || !self.stages.is_empty() && !mutants::on(Mutant::M33);
-        let mut context = Context {
-            now: self.now,
-            outbox: &mut self.outbox,
-            hold_messages,
-            outputs: &mut self.outputs,
-            counters: &mut self.counters,
-        };
-        let ordering = self.installed.as_mut()?;
-        Some(call(ordering, &mut context))
-    }
-
-    /// Calls the ring that is being formed with the context of one call.
-    pub(super) fn on_next<T>(
-        &mut self,
-        call: impl FnOnce(&mut Ordering, &mut Context<'_>) -> T,
-    ) -> Option<T> {
-        let Phase::Recovery(recovery) = &mut self.phase else {
-            return None;
-        };
-        let mut context = Context {
-            now: self.now,
-            outbox: &mut self.outbox,
-            hold_messages: true,
-            outputs: &mut self.outputs,
-            counters: &mut self.counters,
-        };
-        Some(call(&mut recovery.next, &mut context))
-    }
-
-    pub(super) fn start(&mut self, start: &StartState) {
-        self.me = start.me;
-        self.random = Random::of(start);
-        self.ring_seq = RingSeq::new(start);
-        self.electorates = Electorates::new(&self.config.electorate, start);
-        self.form_first_ring();
+        let hold_messages = !self.phase.is_operational()
+            || !self.local.stages.is_empty() && !mutants::on(Mutant::M33);
+        self.local.on_installed(hold_messages, call)
     }
 
     #[inline(always)]
     pub(super) fn on_datagram(&mut self, bytes: Bytes) {
+        let (cluster, seal_bytes) = (self.local.config.cluster, self.local.config.seal_bytes);
         if wire::is_data(&bytes) {
-            return match Data::decode(bytes, self.config.seal_bytes) {
-                Ok(data) if data.cluster == self.config.cluster => self.on_data(data),
-                Ok(_) => self.counters.datagrams_foreign_cluster += 1,
-                Err(_) => self.counters.datagrams_malformed += 1,
+            return match Data::decode(bytes, seal_bytes) {
+                Ok(data) if data.cluster == cluster => self.on_data(data),
+                Ok(_) => self.local.counters.datagrams_foreign_cluster += 1,
+                Err(why) => self.local.counters.refuse(why),
             };
         }
-        let Ok(packet) = wire::decode_sealed(bytes, self.config.seal_bytes) else {
-            self.counters.datagrams_malformed += 1;
-            return;
+        let packet = match wire::decode_sealed(bytes, seal_bytes) {
+            Ok(packet) => packet,
+            Err(why) => return self.local.counters.refuse(why),
         };
-        if packet.cluster() != self.config.cluster {
-            self.counters.datagrams_foreign_cluster += 1;
+        if packet.cluster() != cluster {
+            self.local.counters.datagrams_foreign_cluster += 1;
             return;
         }
         match packet {
             Packet::Data(data) => self.on_data(data),
-            Packet::Token(token) => {
-                if self.is_operational_on(token.ring) {
-                    self.on_installed(|ring, ctx| ring.on_token(ctx, token));
-                    self.give_up_deaf();
-                    self.leave_if_hung();
-                } else {
-                    self.on_recovery_token(token);
-                }
+            Packet::Token(token) => self.on_token(token),
+            Packet::Hurry(hurry) => self.on_hurry(&hurry),
+            Packet::Join(join) => {
+                let step = self.on_join(&join);
+                self.take(step);
             }
-            Packet::Hurry(hurry) => {
-                if self.is_operational_on(hurry.ring) {
-                    self.on_installed(|ring, ctx| ring.on_hurry(ctx, &hurry));
-                } else {
-                    self.counters.datagrams_foreign_ring += 1;
-                }
+            Packet::Commit(commit) => {
+                let step = self.on_commit(commit);
+                self.take(step);
             }
-            Packet::Join(join) => self.on_join(&join),
-            Packet::Commit(commit) => self.on_commit(commit),
-            Packet::MergeDetect(presence) => self.on_presence(&presence),
+            Packet::MergeDetect(presence) => {
+                let step = self.on_presence(&presence);
+                self.take(step);
+            }
         }
-    }
-
-    fn is_operational_on(&self, ring: RingId) -> bool {
-        if mutants::on(Mutant::M09) && matches!(self.phase, Phase::Gather(_)) {
-            return self.installed_ring() == Some(ring);
-        }
-        if mutants::on(Mutant::M10) && matches!(self.phase, Phase::Operational) {
-            return true;
-        }
-        matches!(self.phase, Phase::Operational) && self.installed_ring() == Some(ring)
-    }
-
-    pub(super) fn installed_ring(&self) -> Option<RingId> {
-        self.installed.as_ref().map(Ordering::ring)
     }
 
     /// Hands a data packet to the ring it names. Packets of the old ring are taken until this process has told which
     /// ones it has (A8, fill).
     #[inline(always)]
     fn on_data(&mut self, data: Data) {
-        let mine = self.installed_ring() == Some(data.ring);
-        match &self.phase {
+        let mine = self.local.installed.id() == Some(data.ring);
+        match &mut self.phase {
             Phase::Operational | Phase::Gather(_) if mine => {
                 self.on_installed(|ring, ctx| ring.on_data(ctx, data));
             }
-            Phase::Recovery(recovery) if recovery.next.ring() == data.ring => {
-                self.on_recovery_data(data);
+            Phase::Recovery(recovery) if recovery.ring().ring() == data.ring => {
+                let step = recovery.on_data(&mut self.local, data);
+                self.take(step);
             }
             Phase::Commit(_) | Phase::Recovery(_) if mine && mutants::on(Mutant::R06) => {
                 self.on_installed(|ring, ctx| ring.on_data(ctx, data));
             }
-            Phase::Operational => self.on_foreign_data(&data),
-            _ => self.counters.datagrams_foreign_ring += 1,
+            Phase::Operational => self.local.on_foreign_data(&data),
+            _ => self.local.counters.datagrams_foreign_ring += 1,
         }
     }
 
+    /// Hands a token to the ring it belongs to, and judges the members by it afterwards.
+    fn on_token(&mut self, token: Token) {
+        if self.is_operational_on(token.ring) {
+            self.on_installed(|ring, ctx| ring.on_token(ctx, token));
+            let step = self.give_up_ill();
+            self.take(step);
+            let step = self.leave_if_hung();
+            return self.take(step);
+        }
+        match &mut self.phase {
+            Phase::Recovery(recovery) if recovery.ring().ring() == token.ring => {
+                let step = recovery.on_token(&mut self.local, token);
+                self.take(step);
+                let step = self.give_up_ill();
+                self.take(step);
+            }
+            _ => self.local.counters.datagrams_foreign_ring += 1,
+        }
+    }
+
+    fn on_hurry(&mut self, hurry: &Hurry) {
+        if self.is_operational_on(hurry.ring) {
+            self.on_installed(|ring, ctx| ring.on_hurry(ctx, hurry));
+        } else {
+            self.local.counters.datagrams_foreign_ring += 1;
+        }
+    }
+
+    fn is_operational_on(&self, ring: RingId) -> bool {
+        let is_installed = self.local.installed.id() == Some(ring);
+        if mutants::on(Mutant::M09) && self.phase.is_gather() {
+            return is_installed;
+        }
+        if mutants::on(Mutant::M10) && self.phase.is_operational() {
+            return true;
+        }
+        self.phase.is_operational() && is_installed
+    }
+
+    /// Handles a join, in any phase (A6).
+    fn on_join(&mut self, join: &Join) -> Step {
+        let (local, sender) = (&mut self.local, join.sender);
+        if !local.is_another(sender) || !local.durable.see(join.ring_seq) {
+            return Step::Stay;
+        }
+        if !self.phase.takes_join(local, join) {
+            local.counters.joins_ignored += 1;
+            return Step::Stay;
+        }
+        if !local.sets.know(sender) && local.avoids(sender) {
+            local.others.let_in(local.now, sender.node);
+        }
+        if self.phase.is_operational() {
+            local.leave_ring();
+        }
+        let gathers = self.phase.is_gather();
+        local.others.forget_refusals(sender.node);
+        let is_new = !local.others.were_heard(sender);
+        let restarted = local.hear(join);
+        if local.others.hears_each() && is_new && gathers {
+            local.send_join_at_once();
+        }
+        match local.sets.process(local.me, join) {
+            Verdict::Merged => {
+                local.give_up_unlisted();
+                Step::Gather
+            }
+            Verdict::Agrees => {
+                if !gathers || restarted {
+                    self.take(Step::Gather);
+                }
+                match &mut self.phase {
+                    Phase::Gather(gather) => gather.on_agreement(&mut self.local, sender),
+                    _ => Step::Stay,
+                }
+            }
+            Verdict::Behind | Verdict::GivenUp if !gathers || restarted => Step::Gather,
+            Verdict::Behind | Verdict::GivenUp => {
+                if !local.sets.have_given_up(sender) {
+                    local.answer(sender);
+                }
+                Step::Stay
+            }
+        }
+    }
+
+    /// Handles a commit token, in any phase: the rows "Commit token" of A6.
+    fn on_commit(&mut self, commit: Commit) -> Step {
+        match &mut self.phase {
+            Phase::Gather(_) if is_first_visit(&self.local, &commit) => Step::Commit(commit),
+            Phase::Commit(sent) if sent.is_second_visit(&commit) => Step::Recover(commit),
+            Phase::Recovery(recovery) => {
+                recovery.on_third_visit(&mut self.local, &commit);
+                Step::Stay
+            }
+            _ => {
+                self.local.counters.commits_ignored += 1;
+                Step::Stay
+            }
+        }
+    }
+
+    /// Handles a merge-detect message: another ring is there (A6, merge-detect).
+    fn on_presence(&mut self, presence: &MergeDetect) -> Step {
+        let (local, sender) = (&mut self.local, presence.sender);
+        if !local.is_another(sender) || !local.durable.see(presence.ring.ring_seq) {
+            return Step::Stay;
+        }
+        let takes = self.phase.takes_presence(local, presence);
+        if self.phase.is_gather() && !local.sets.have_given_up(sender) {
+            local.others.on_heard(local.now, sender);
+        }
+        if !takes {
+            return Step::Stay;
+        }
+        if self.phase.is_operational() {
+            local.leave_ring();
+        }
+        // A process that can be heard and hears nothing never gets as far as a join (P-13).
+        local.others.on_heard(local.now, sender);
+        local.sets.hear(sender);
+        local.sets.want(sender);
+        Step::Gather
+    }
+
+    /// Acts on the time that `next_timer` named.
     pub(super) fn on_timer(&mut self) {
         if self.release {
             self.release_messages();
         }
-        match &self.phase {
-            Phase::Idle => self.form_first_ring(),
+        let local = &mut self.local;
+        let step = match &mut self.phase {
+            Phase::Idle => {
+                local.durable.ask_for_first(local.now, &mut local.outputs);
+                Step::Stay
+            }
             Phase::Operational => self.on_operational_timer(),
-            Phase::Gather(_) => self.on_gather_timer(),
-            Phase::Commit(_) => self.on_commit_timer(),
-            Phase::Recovery(_) => self.on_recovery_timer(),
-            Phase::Left => {}
+            Phase::Gather(gather) => gather.on_timer(local),
+            Phase::Commit(committing) => committing.on_timer(local),
+            Phase::Recovery(recovery) => recovery.on_timer(local),
+            Phase::Left => Step::Stay,
+        };
+        self.take(step);
+    }
+
+    fn on_operational_timer(&mut self) -> Step {
+        let now = self.local.now;
+        if self.on_installed(|ring, _| ring.has_lost_token(now)) == Some(true) {
+            self.local.counters.token_losses += 1;
+            self.local.leave_ring();
+            return Step::Gather;
         }
+        self.on_installed(Ordering::on_timer);
+        if now >= self.local.merge.look_at() {
+            self.local.look_for_absent();
+        }
+        Step::Stay
     }
 
     /// Whether the ring's token was lost long ago, and this process was not there to notice: packets that have come in
     /// the meantime are out of date, and above all tokens (P-14).
     pub(super) fn has_overslept(&self) -> bool {
-        let ring = match &self.phase {
-            Phase::Operational => self.installed.as_ref(),
-            Phase::Recovery(recovery) => Some(&recovery.next),
-            _ => None,
-        };
-        ring.is_some_and(|ring| ring.is_overdue(self.now))
-    }
-
-    fn on_operational_timer(&mut self) {
-        let now = self.now;
-        if self.on_installed(|ring, _| ring.has_lost_token(now)) == Some(true) {
-            self.counters.token_losses += 1;
-            self.leave_ring();
-            return self.gather();
-        }
-        self.on_installed(Ordering::on_timer);
-        if now >= self.presence_at {
-            self.look_for_absent();
-        }
+        let is_on_ring = matches!(self.phase, Phase::Operational | Phase::Recovery(_));
+        let ring = self.phase.ring_in_use(&self.local);
+        is_on_ring && ring.is_some_and(|ring| ring.is_overdue(self.local.now))
     }
 
     /// Orders the messages that wait, or sees that a token comes for them.
@@ -349,19 +279,116 @@ impl RingEngine {
     }
 
     pub(super) fn may_release(&self) -> bool {
-        let operational = matches!(self.phase, Phase::Operational);
-        operational && self.stages.is_empty() && !self.outbox.is_empty()
+        let local = &self.local;
+        self.phase.is_operational() && local.stages.is_empty() && !local.outbox.is_empty()
     }
 
-    pub(super) fn is_alone(&self) -> bool {
-        let ring = self.installed.as_ref();
-        ring.is_some_and(|ring| ring.members().len() == 1)
+    /// Takes note of a request to the disk that is durable.
+    pub(super) fn on_persisted(&mut self, id: PersistId) {
+        let local = &mut self.local;
+        local.durable.on_persisted(id);
+        let step = match &self.phase {
+            Phase::Idle if local.durable.is_all_durable() => {
+                local.install_first();
+                self.phase = Phase::Operational;
+                Step::Stay
+            }
+            Phase::Commit(committing) => committing.install_if_alone(local),
+            _ => Step::Stay,
+        };
+        self.take(step);
+        let is_well = self.local.durable.is_well_again(self.local.now);
+        if is_well && self.phase.is_gather() {
+            self.take(Step::Gather);
+        }
     }
 
-    pub(super) fn regular(ordering: &Ordering) -> Configuration {
-        Configuration {
-            kind: ConfigurationKind::Regular(ordering.ring()),
-            members: ordering.members().to_vec(),
+    /// Takes note of a request to the disk that has failed: the others will go on without this process, which tries
+    /// again after a while (A7).
+    pub(super) fn on_persist_failed(&mut self, id: PersistId) -> Step {
+        let local = &mut self.local;
+        if !local.durable.on_failed(local.now, id) {
+            return Step::Stay;
+        }
+        local.counters.persist_failures += 1;
+        match self.phase {
+            Phase::Commit(_) | Phase::Recovery(_) => Step::Gather,
+            _ => Step::Stay,
+        }
+    }
+
+    /// Takes a step, and those that follow from it at once.
+    pub(super) fn take(&mut self, mut step: Step) {
+        loop {
+            step = match step {
+                Step::Stay => return,
+                Step::Gather => self.shift_to_gather(),
+                Step::Form(members) => match self.local.name_ring(members) {
+                    Some(token) => self.shift_to_commit(token),
+                    None => Step::Stay,
+                },
+                Step::Commit(commit) => {
+                    if let Some(token) = fill(&self.local, commit) {
+                        let committing = Committing::new(&mut self.local, token);
+                        self.phase = Phase::Commit(committing);
+                    }
+                    Step::Stay
+                }
+                Step::Recover(commit) => {
+                    if let Some(recovery) = Recovery::new(&mut self.local, commit) {
+                        self.phase = Phase::Recovery(Box::new(recovery));
+                    }
+                    Step::Stay
+                }
+                Step::Install => {
+                    self.shift_to_operational();
+                    Step::Stay
+                }
+            };
+        }
+    }
+
+    /// Enters Gather, from anywhere (A5); enters it anew when the sets have changed.
+    fn shift_to_gather(&mut self) -> Step {
+        let local = &mut self.local;
+        if let Phase::Recovery(recovery) = &self.phase {
+            recovery.give_up(local);
+        }
+        let is_found_hanging = local.durable.is_found_hanging(local.now);
+        local.counters.persist_failures += u64::from(is_found_hanging);
+        let before = match &self.phase {
+            Phase::Gather(before) => Some(before),
+            _ => {
+                local.counters.gathers += 1;
+                local.joins.begin(local.now);
+                None
+            }
+        };
+        let mut gather = Gather::new(local, before);
+        gather.hurry(local);
+        local.send_join_at_once();
+        let step = gather.check_consensus(local);
+        self.phase = Phase::Gather(gather);
+        step
+    }
+
+    /// Enters Commit at the representative, which names the ring.
+    fn shift_to_commit(&mut self, token: Commit) -> Step {
+        let committing = Committing::new(&mut self.local, token);
+        let step = committing.install_if_alone(&self.local);
+        self.phase = Phase::Commit(committing);
+        step
+    }
+
+    /// Enters Operational, on the ring that was formed.
+    fn shift_to_operational(&mut self) {
+        let formed = match core::mem::replace(&mut self.phase, Phase::Operational) {
+            Phase::Recovery(recovery) => Some(recovery.into_ring()),
+            Phase::Commit(committing) => committing.ring_of_one(&self.local),
+            _ => None,
+        };
+        if let Some((next, plan)) = formed {
+            self.local.install(next, plan);
         }
     }
 }

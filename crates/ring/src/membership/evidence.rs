@@ -81,6 +81,11 @@ impl Former {
         self.over.contains(&process)
     }
 
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(self.over.len() <= LIVES, "few lives are remembered");
+    }
+
     pub fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
         for (node, (incarnation, since)) in &self.latest {
             print.add((node, incarnation));

@@ -5,36 +5,56 @@
 //! processes that it can hear, *commits* to a ring with them, *recovers* the messages of their old rings, and installs
 //! the new one.
 //!
+//! The engine takes the inputs, and the steps from phase to phase; a phase asks for a step and never takes one itself.
+//! Each phase is a machine that ends with it:
+//!
 //! | file | holds |
 //! |---|---|
-//! | `engine` | [`RingEngine`], and the dispatch of its inputs |
+//! | `engine` | [`RingEngine`]: the dispatch of its inputs, its steps, and the loss of the token of a ring in use |
 //! | `driven` | the engine as its driver sees it |
-//! | `phase` | the states of a process, and the data kept in each |
-//! | `sets` | the process set and the fail set, and the effect of a join on them |
-//! | `gather` | joins, consensus: from a broken ring to an agreed set |
-//! | `joins` | the joins that a process sends while it gathers |
-//! | `presence` | rings that hear of each other |
 //! | `parting` | giving up members that are gone or of no use; leaving |
+//! | `phase` | the phases, the steps, and the packets that a phase takes |
+//! | `gather` | consensus: from a broken ring to an agreed set |
 //! | `commit` | the commit token: from an agreed set to a ring with a name |
+//! | `recovery` | from a ring with a name to an installed one |
+//!
+//! and so is each part of what a process keeps in every phase:
+//!
+//! | file | holds |
+//! |---|---|
+//! | `local` | all of it, lent to the phases |
+//! | `installed` | the ring installed last, and the debts to its members |
+//! | `stages` | the deliveries of earlier rings that wait for the application: rules R1 to R5 |
+//! | `outputs` | the outputs that the driver has not taken |
+//! | `sets` | the process set and the fail set, and the effect of a join on them |
+//! | `joins` | the joins that a process sends while it gathers, and their pace |
+//! | `presence` | rings that hear of each other |
+//! | `durable` | ring numbers and electorates, and a disk that may fail |
+//! | `silence` | the reasons why a process says nothing for a while |
+//! | `others` | the processes that were heard, are gone, or are left alone for a while |
+//!
+//! These are made of smaller ones:
+//!
+//! | file | holds |
+//! |---|---|
+//! | `ring_seq` | numbers of rings, durable before they are used |
 //! | `electorates` | the nodes that count in primaries, where nodes are configured with different lists |
+//! | `evidence` | signs that a process is gone; the back-off from processes better left alone |
 //! | `plan` | the packets that processes from the same ring have to send each other |
 //! | `wrap` | packets of an old ring inside packets of a new one |
-//! | `recovery` | from a ring with a name to an installed one |
-//! | `stages` | the deliveries of earlier rings that wait for the application: rules R1 to R5 |
-//! | `steady` | members that fall silent again and again, and are left alone |
-//! | `ring_seq` | numbers of rings, durable before they are used |
-//! | `fingerprint` | the fingerprint that tells two states apart, and the holder of the token |
-//! | `evidence` | signs that a process is gone; the back-off from processes better left alone |
 
 mod commit;
 mod driven;
+mod durable;
 mod electorates;
 mod engine;
 mod evidence;
-mod fingerprint;
 mod gather;
-mod invariants;
+mod installed;
 mod joins;
+mod local;
+mod others;
+mod outputs;
 mod parting;
 mod phase;
 mod plan;
@@ -42,8 +62,8 @@ mod presence;
 mod recovery;
 mod ring_seq;
 mod sets;
+mod silence;
 mod stages;
-mod steady;
 #[cfg(test)]
 mod tests;
 mod wrap;

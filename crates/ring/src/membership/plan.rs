@@ -76,6 +76,26 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Its invariants, at the process `me`.
+    pub fn check(&self, me: Process) {
+        assert!(
+            self.transitional.contains(&me),
+            "a process goes along with itself"
+        );
+        assert_eq!(
+            self.transitional.len(),
+            self.told.len(),
+            "each that goes along has told"
+        );
+        assert!(
+            self.low <= self.ended.high,
+            "no process lacks what none has"
+        );
+        assert!(self.ended.line <= self.ended.high, "what is safe is there");
+    }
+}
+
 /// Whether a member is known to have a packet.
 fn has(told: &OldRing, seq: Seq) -> bool {
     let index = told.have.partition_point(|range| range.last() < seq);

@@ -121,4 +121,22 @@ impl RingSeq {
     pub const fn is_durable(&self, ring_seq: u64) -> bool {
         ring_seq <= self.durable
     }
+
+    /// Whether the number agreed to last is durable, or a request under way makes it so.
+    pub fn is_cared_for(&self) -> bool {
+        let asked = self.asked.is_some_and(|(_, up_to)| self.agreed <= up_to);
+        self.is_durable(self.agreed) || asked
+    }
+
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(
+            self.asked.is_none_or(|(_, up_to)| self.durable < up_to),
+            "only what is not durable is asked for"
+        );
+        assert!(
+            self.asked.is_none_or(|(id, _)| id.0 < self.next_id),
+            "requests have names of their own"
+        );
+    }
 }

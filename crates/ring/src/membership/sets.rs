@@ -4,7 +4,8 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use crate::wire::{Join, MAX_JOIN_PROCESSES};
-use rota_core::contract::Process;
+use rota_core::contract::{NodeId, Process};
+use rota_core::invariants::FEW;
 use rota_core::mutants::{self, Mutant};
 
 /// The beliefs of one process while it gathers. The process set and the fail set only grow until a ring is installed,
@@ -12,13 +13,13 @@ use rota_core::mutants::{self, Mutant};
 #[derive(Clone, Default, Hash, Debug)]
 pub(super) struct Sets {
     /// All processes heard of.
-    pub procs: BTreeSet<Process>,
+    procs: BTreeSet<Process>,
     /// The processes given up.
-    pub fails: BTreeSet<Process>,
+    fails: BTreeSet<Process>,
     /// The processes that have given this one up, by the last join of each: no ring is wanted with them, and joins do
     /// not name them. If joins called them given up, others that hear such a join before they hear these processes
     /// would give them up as well, on the word of the process that was away.
-    pub against: BTreeSet<Process>,
+    against: BTreeSet<Process>,
 }
 
 /// The effect of a join on the sets (A6, process(J)).
@@ -41,6 +42,81 @@ impl Sets {
             procs: members.iter().copied().collect(),
             ..Self::default()
         }
+    }
+
+    /// Sets of some processes, and some given up.
+    #[cfg(test)]
+    pub fn new(procs: BTreeSet<Process>, fails: BTreeSet<Process>) -> Self {
+        Self {
+            procs,
+            fails,
+            ..Self::default()
+        }
+    }
+
+    /// Begins anew with the members of a ring.
+    pub fn begin_anew(&mut self, members: &[Process]) {
+        let before = core::mem::replace(self, Self::of_ring(members));
+        if mutants::on(Mutant::M30) {
+            self.fails = before.fails;
+        }
+    }
+
+    /// All processes heard of.
+    pub const fn procs(&self) -> &BTreeSet<Process> {
+        &self.procs
+    }
+
+    /// The processes given up.
+    pub const fn fails(&self) -> &BTreeSet<Process> {
+        &self.fails
+    }
+
+    /// Whether a process was heard of.
+    pub fn know(&self, process: Process) -> bool {
+        self.procs.contains(&process)
+    }
+
+    /// The process of a node that was heard of.
+    pub fn process_of(&self, node: NodeId) -> Option<Process> {
+        let mut procs = self.procs.iter();
+        procs.find(|process| process.node == node).copied()
+    }
+
+    /// Whether a process was given up.
+    pub fn have_given_up(&self, process: Process) -> bool {
+        self.fails.contains(&process)
+    }
+
+    /// Wants a process on the ring.
+    pub fn want(&mut self, process: Process) {
+        self.procs.insert(process);
+    }
+
+    /// Gives up some processes.
+    pub fn give_up(&mut self, processes: impl IntoIterator<Item = Process>) {
+        self.fails.extend(processes);
+    }
+
+    /// Gives up the processes whose nodes are not `listed`.
+    pub fn give_up_unlisted(&mut self, listed: &[NodeId]) {
+        let unlisted = |process: &&Process| !listed.contains(&process.node);
+        self.fails.extend(self.procs.iter().filter(unlisted));
+    }
+
+    /// Whether some process has given this one up, and is not given up for that yet.
+    pub fn have_unspoken(&self) -> bool {
+        !self.against.is_subset(&self.fails)
+    }
+
+    /// Gives up the processes that have given this one up.
+    pub fn give_up_those_against(&mut self) {
+        self.fails.extend(&self.against);
+    }
+
+    /// Whether a join tells of nothing that is not known.
+    pub fn cover(&self, join: &Join) -> bool {
+        join.procs.is_subset(&self.procs) && join.fails.is_subset(&self.fails)
     }
 
     /// The processes that a join names: not those that are against this process and not given up.
@@ -90,7 +166,7 @@ impl Sets {
         let is_back = self.against.remove(&join.sender);
         let same_fails = join.fails == self.fails || mutants::on(Mutant::M28);
         let agrees = same_fails && join.procs == self.said();
-        if agrees || join.procs.is_subset(&self.procs) && join.fails.is_subset(&self.fails) {
+        if agrees || self.cover(join) {
             return match (is_back, agrees) {
                 (true, _) => Verdict::Merged,
                 (false, true) => Verdict::Agrees,
@@ -134,6 +210,22 @@ impl Sets {
         assert!(
             self.procs.is_empty() || self.procs.contains(&me),
             "it wants itself"
+        );
+        assert!(
+            self.procs.len().max(self.fails.len()) <= MAX_JOIN_PROCESSES,
+            "one join has room for each set"
+        );
+        assert!(
+            self.procs.len() > FEW || self.against.is_subset(&self.procs),
+            "processes that are against this one are known"
+        );
+    }
+
+    /// Asserts what holds on a ring that is well.
+    pub fn check_at_rest(&self) {
+        assert!(
+            self.fails.is_empty() && self.against.is_empty(),
+            "nobody is given up on a ring that is well"
         );
     }
 }

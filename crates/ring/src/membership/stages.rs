@@ -78,6 +78,17 @@ impl Stages {
     }
 }
 
+impl Stages {
+    /// Their invariants.
+    pub fn check(&self) {
+        let begins = |stage: &Stage| matches!(stage, Stage::Configuration(_));
+        assert!(
+            self.waiting.back().is_none_or(begins),
+            "a ring that ends is followed by one that begins"
+        );
+    }
+}
+
 impl EndedRing {
     fn poll(&mut self, ctx: &mut Context<'_>) -> Option<Delivery> {
         if let Some(message) = self.ordering.poll_message(ctx) {

@@ -38,3 +38,34 @@ pub(super) fn unwrap(frame: Frame) -> Option<OldPacket> {
         frame,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rota_core::contract::Service;
+
+    /// `testdata/golden/ring.txt` has these bytes, field by field.
+    #[test]
+    fn a_packet_is_wrapped_as_one_message_and_comes_out_as_it_was() {
+        let mut bytes = Vec::new();
+        start_frame(&mut bytes, 9);
+        push_whole(&mut bytes, b"older");
+        let packet = OldPacket {
+            seq: 0x0102_0304_0506_0708,
+            sender: NodeId::new(0x0304).expect("not 0"),
+            service: Service::Agreed,
+            frame: Frame::parse(Bytes::from(bytes)).expect("a frame of one message"),
+        };
+        let (seq, frame) = wrap(&packet);
+        assert_eq!(seq, packet.seq);
+        let inside = b"\x03\x08\x07\x06\x05\x04\x03\x02\x01\x04\x03\x09\x00\x05\x00older";
+        assert_eq!(frame.bytes()[..4], [1, 0, inside.len() as u8, 0]);
+        assert_eq!(&frame.bytes()[4..], inside);
+        let out = unwrap(frame).expect("a wrapped packet");
+        assert_eq!(
+            (out.seq, out.sender, out.service),
+            (packet.seq, packet.sender, packet.service)
+        );
+        assert_eq!(out.frame, packet.frame);
+    }
+}

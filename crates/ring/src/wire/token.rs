@@ -161,5 +161,9 @@ pub(super) fn read_ranges(
         }
         ranges.push(RequestRange { first, count });
     }
+    debug_assert!(
+        ranges.is_sorted_by(|one, next| one.last() < next.first),
+        "ranges ascend, and have nothing in common"
+    );
     Ok(ranges)
 }

@@ -142,6 +142,7 @@ impl Ring {
             segment,
         };
         self.engines[at].handle(self.now, input);
+        self.engines[at].reading();
     }
 
     /// Carries out a node's outputs; answers with the bytes it sent.

@@ -32,9 +32,9 @@ impl Ring {
     pub fn new(nodes: u16, personal: u32, global: u32) -> Self {
         let members: Vec<_> = (1..=nodes).filter_map(NodeId::new).collect();
         let mut config = RingConfig::new(1, members.clone());
-        config.personal_window = personal;
-        config.accelerated_window = personal;
-        config.global_window = global;
+        config.windows.personal = personal;
+        config.windows.accelerated = personal;
+        config.windows.global = global;
         let engine = |&node: &NodeId| start(&config, node, 1, Time(1));
         let engines = members.iter().map(engine).collect();
         let queues = members.iter().map(|_| VecDeque::new()).collect();
@@ -79,6 +79,7 @@ impl Ring {
             self.queues[at].clear();
             return Vec::new();
         }
+        self.carry_out(at);
         let engine = &mut self.engines[at];
         if engine.next_timer().is_some_and(|(due, _)| due <= self.now) {
             engine.handle(self.now, Input::Timer);
@@ -94,6 +95,7 @@ impl Ring {
             };
             self.engines[at].handle(self.now, input);
             self.carry_out(at);
+            self.engines[at].reading();
         }
         std::iter::from_fn(|| self.engines[at].poll_delivery()).collect()
     }

@@ -188,6 +188,7 @@ impl Node {
         };
         self.engine.handle(self.now, input);
         self.carry_out();
+        self.engine.reading();
     }
 
     fn carry_out(&mut self) {

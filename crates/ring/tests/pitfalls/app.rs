@@ -88,6 +88,7 @@ impl App {
                 })
             }
             Delivery::Passed { .. }
+            | Delivery::Notice { .. }
             | Delivery::Primary(_)
             | Delivery::Excluded(_)
             | Delivery::Missed { .. } => {

@@ -269,7 +269,7 @@ fn p_22_the_largest_commit_token_fits_a_datagram() {
 #[test]
 fn p_22_many_members_with_many_holes() {
     let mut config = config(16);
-    config.global_window = 1600;
+    config.windows.global = 1600;
     let mut net = Net::formed_with(config);
     for at in 0..16 {
         (0..30).for_each(|n| net.submit(at, Service::Agreed, &[n; 1200]));

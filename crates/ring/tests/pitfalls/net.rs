@@ -350,6 +350,7 @@ impl Net {
         let now = self.now;
         self.hosts[at].engine.handle(now, input);
         self.carry_out(at);
+        self.hosts[at].engine.reading();
     }
 
     /// Puts a packet into the network, as if `from` had sent it.
@@ -386,7 +387,7 @@ impl Net {
     }
 
     /// Does what an engine wants, and lets its application take what there is.
-    fn carry_out(&mut self, at: usize) {
+    pub fn carry_out(&mut self, at: usize) {
         loop {
             self.send_all(at);
             if self.hosts[at].dead || self.hosts[at].stalled || !self.take_one(at) {

@@ -30,7 +30,7 @@ fn p_37_a_node_that_loses_almost_everything() {
         net.submit(0, Service::Agreed, &[1; 1300]);
         net.submit(1, Service::Safe, &[2; 1300]);
     }
-    let window = (net.config.outstanding_window + net.config.personal_window) as usize;
+    let window = (net.config.windows.outstanding + net.config.windows.personal) as usize;
     net.run_until("the others have all", |net| {
         let got = |at: usize| net.hosts[at].app.got.len();
         let follows = net.members(2).len() == 3;
@@ -50,8 +50,8 @@ fn p_37_a_node_that_loses_almost_everything() {
 fn p_37_a_node_that_loses_everything() {
     let mut config = config(3);
     // What it asks for is sent again in each rotation: fewer are enough.
-    (config.personal_window, config.accelerated_window) = (5, 5);
-    (config.global_window, config.outstanding_window) = (15, 100);
+    (config.windows.personal, config.windows.accelerated) = (5, 5);
+    (config.windows.global, config.windows.outstanding) = (15, 100);
     let mut net = Net::formed_with(config);
     net.rule(|flying| {
         let lost = flying.kind == Kind::Data && flying.to == 2;
@@ -65,7 +65,7 @@ fn p_37_a_node_that_loses_everything() {
         (0..2).all(|at| net.members(at) == [0, 1])
     });
     assert!(net.now.since(before) < 5 * net.timers().token_loss);
-    let window = u64::from(net.config.outstanding_window + net.config.personal_window);
+    let window = u64::from(net.config.windows.outstanding + net.config.windows.personal);
     assert!(net.counters(0).packets_sent <= window, "held back before");
     net.run_until("the others go on", |net| net.hosts[1].app.got.len() == 300);
     net.rest();

@@ -45,8 +45,8 @@ pub fn aru_catches_up(net: &mut Net) {
 
 /// Repeating what a deaf member asks for must not use up the window.
 fn roomy(mut config: RingConfig) -> RingConfig {
-    (config.outstanding_window, config.global_window) = (20_000, 20_000);
-    (config.personal_window, config.accelerated_window) = (1600, 1600);
+    (config.windows.outstanding, config.windows.global) = (20_000, 20_000);
+    (config.windows.personal, config.windows.accelerated) = (1600, 1600);
     config
 }
 
@@ -94,7 +94,7 @@ fn rounds_are_bounded(net: &Net, packets: usize) {
         flying.to == 0 && matches!(&*flying.packet, Packet::Token(t) if t.ring == ring)
     };
     let rounds = net.log.iter().filter(to_rep).count();
-    let window = net.config.personal_window as usize;
+    let window = net.config.windows.personal as usize;
     let most = 8 + 2 * packets.div_ceil(window);
     assert!(rounds <= most, "{rounds} rotations for {packets} packets");
 }
@@ -403,7 +403,7 @@ fn p_34_a_message_in_parts_spans_two_rings() {
     for parts_sent in [2, 4, 6] {
         for dies in [false, true] {
             let mut config = config(3);
-            (config.personal_window, config.accelerated_window) = (2, 2);
+            (config.windows.personal, config.windows.accelerated) = (2, 2);
             let mut net = Net::formed_with(config);
             let old = net.ring(0);
             net.submit(2, Service::Agreed, &vec![7; 12 * 1400]);

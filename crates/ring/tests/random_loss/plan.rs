@@ -85,7 +85,7 @@ impl Plan {
         self.faults = Faults::default();
         self.config.protocol = protocol;
         if protocol == Protocol::Original {
-            self.config.accelerated_window = 0;
+            self.config.windows.accelerated = 0;
         }
         self
     }
@@ -97,10 +97,10 @@ fn config(rng: &mut Rng) -> RingConfig {
         .map(|node| NodeId::new(3 * node).expect("not 0"))
         .collect();
     let mut config = RingConfig::new(7, members);
-    config.personal_window = 1 + rng.pick(&[0, 3, 20, 50]) + rng.below(8) as u32;
-    config.accelerated_window = rng.below(u64::from(config.personal_window) + 1) as u32;
-    config.global_window = 1 + rng.pick(&[0, 10, 300]) + rng.below(20) as u32;
-    config.outstanding_window = config.personal_window + rng.pick(&[0, 5, 100, 1000]);
+    config.windows.personal = 1 + rng.pick(&[0, 3, 20, 50]) + rng.below(8) as u32;
+    config.windows.accelerated = rng.below(u64::from(config.windows.personal) + 1) as u32;
+    config.windows.global = 1 + rng.pick(&[0, 10, 300]) + rng.below(20) as u32;
+    config.windows.outstanding = config.windows.personal + rng.pick(&[0, 5, 100, 1000]);
     config.priority_method = rng.pick(&[PriorityMethod::First, PriorityMethod::Second]);
     config.datagram_bytes = rng.pick(&[512, 1472, 9000]);
     config.message_bytes = 1 << 20;

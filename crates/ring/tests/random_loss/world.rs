@@ -27,6 +27,8 @@ struct Node {
     token: VecDeque<Bytes>,
     /// The engine may still have outputs.
     undrained: bool,
+    /// The output that its socket does not take yet.
+    stuck: Option<Output>,
     to_submit: u64,
     /// Requests that its disk has carried out.
     durable: BTreeSet<PersistId>,
@@ -79,6 +81,7 @@ impl Node {
         engine.handle(Time(1), Input::Start(start));
         let (data, token) = (VecDeque::new(), VecDeque::new());
         Self {
+            stuck: engine.poll_output(),
             engine,
             id,
             data,
@@ -98,6 +101,12 @@ impl Node {
 
     fn handle(&mut self, now: Time, input: Input) {
         self.engine.handle(now, input);
+        self.look();
+    }
+
+    /// Asks for the next output, unless one is stuck: there may be new ones.
+    fn look(&mut self) {
+        self.stuck = self.stuck.take().or_else(|| self.engine.poll_output());
         self.undrained = true;
     }
 
@@ -175,7 +184,7 @@ impl World {
                 other => panic!("nobody has sent {other:?}"),
             }
         }
-        self.nodes[at].undrained = true;
+        self.nodes[at].look();
     }
 
     /// Whether the ring has lost its token: without a fault that keeps tokens away it must not.
@@ -358,7 +367,7 @@ impl World {
                 return;
             }
         }
-        node.undrained = true;
+        node.look();
         node.to_submit -= 1;
     }
 
@@ -378,6 +387,7 @@ impl World {
                     self.oracle.delivered(at, &message, lowest);
                 }
                 Delivery::Passed { .. }
+                | Delivery::Notice { .. }
                 | Delivery::Primary(_)
                 | Delivery::Excluded(_)
                 | Delivery::Missed { .. } => {
@@ -390,7 +400,8 @@ impl World {
     /// Carries out the next output.
     fn send_one(&mut self, at: usize) {
         let node = &mut self.nodes[at];
-        match node.engine.poll_output() {
+        let output = node.stuck.take().or_else(|| node.engine.poll_output());
+        match output {
             None => node.undrained = false,
             Some(Output::Persist { id, .. }) => {
                 node.durable.insert(id);
@@ -402,7 +413,6 @@ impl World {
                 to,
                 burst,
                 after,
-                pace: None,
             }) => {
                 assert_eq!(channel, Channel(0));
                 assert!(after.is_none_or(|id| node.durable.contains(&id)));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rota_core::contract::{Engine, Input, NodeId, Process, has_majority};
+use rota_core::contract::{Engine, NodeId, Process, has_majority};
 use rota_ring::RingConfig;
 
 use crate::net::{self, Net, SECOND, id};
@@ -46,7 +46,7 @@ fn carry_on(net: &mut Net) {
         if is_primary(net, at) {
             let (now, ring) = (net.now, net.ring(at));
             net.hosts[at].engine.carries_on(now, ring);
-            net.hand_in(at, Input::Timer);
+            net.carry_out(at);
         }
     }
     net.run_for(SECOND);

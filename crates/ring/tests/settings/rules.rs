@@ -22,8 +22,8 @@ fn with_one(at: usize, all: Change, one: Change) -> Net {
 }
 
 fn narrow(config: &mut RingConfig) {
-    (config.personal_window, config.accelerated_window) = (5, 5);
-    (config.outstanding_window, config.global_window) = (100, 200);
+    (config.windows.personal, config.windows.accelerated) = (5, 5);
+    (config.windows.outstanding, config.windows.global) = (100, 200);
 }
 
 /// Sends much while an application takes nothing, and breaks the ring.
@@ -58,7 +58,8 @@ pub fn windows_that_differ_are_agreed_on() {
                 net.own_configs
                     .get_mut(&at)
                     .expect("it differs")
-                    .outstanding_window = outstanding;
+                    .windows
+                    .outstanding = outstanding;
                 net.restart(at);
                 net.come_together();
                 break_behind_a_slow_application(&mut net, slow, (slow + 1) % 3);
@@ -106,7 +107,8 @@ fn sent(at: usize, global: u32) -> Vec<u64> {
     net.own_configs
         .get_mut(&at)
         .expect("it differs")
-        .global_window = global;
+        .windows
+        .global = global;
     net.restart(at);
     net.come_together();
     let sent = |net: &Net| -> Vec<u64> { (0..3).map(|at| net.counters(at).packets_sent).collect() };
@@ -166,7 +168,7 @@ pub fn a_message_that_others_must_not_submit_is_delivered_by_all() {
 
 /// Both sides say which setting, and which values.
 pub fn both_say_what_differs() {
-    let net = with_one(1, narrow, |own| own.outstanding_window = 200);
+    let net = with_one(1, narrow, |own| own.windows.outstanding = 200);
     let notes = |at: usize| net.hosts[at].engine.status().notes;
     assert_eq!(
         notes(0),

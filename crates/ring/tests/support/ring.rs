@@ -134,7 +134,9 @@ impl Ring {
             bytes,
             segment,
         };
-        self.members[index].engine.handle(self.now, input);
+        let engine = &mut self.members[index].engine;
+        engine.handle(self.now, input);
+        engine.reading();
     }
 
     /// Carries out what member `index` wants and reports it: what it sends, token between bars, and

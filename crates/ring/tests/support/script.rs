@@ -76,17 +76,17 @@ fn config(words: &[&str]) -> RingConfig {
         let (key, value) = word.split_once('=').unwrap_or((word, "0"));
         let value: u32 = value.parse().expect("a number");
         match key {
-            "personal" => config.personal_window = value,
-            "accelerated" => config.accelerated_window = value,
-            "global" => config.global_window = value,
-            "outstanding" => config.outstanding_window = value,
+            "personal" => config.windows.personal = value,
+            "accelerated" => config.windows.accelerated = value,
+            "global" => config.windows.global = value,
+            "outstanding" => config.windows.outstanding = value,
             "original" => config = config.original(),
             "method" if value == 1 => config.priority_method = PriorityMethod::First,
             "method" => config.priority_method = PriorityMethod::Second,
             other => panic!("there is no setting `{other}`"),
         }
     }
-    config.accelerated_window = config.accelerated_window.min(config.personal_window);
+    config.windows.accelerated = config.windows.accelerated.min(config.windows.personal);
     config
 }
 

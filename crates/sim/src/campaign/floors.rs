@@ -131,7 +131,7 @@ const OF_EXCHANGES: [(&str, u64); 9] = [
 /// The counters of the engines of a plan that count as coverage.
 pub(super) const fn counters(plan: &Plan) -> &'static [&'static str] {
     match &plan.uring {
-        Some(uring) if uring.multicast => return &OF_RING_PAXOS,
+        Some(uring) if uring.dissemination.is_multicast() => return &OF_RING_PAXOS,
         Some(_) => return &OF_URING,
         None => {}
     }

@@ -71,6 +71,7 @@ impl State {
                 self.emit(at, EventKind::Delivered(placed));
             }
             Delivery::Passed { .. }
+            | Delivery::Notice { .. }
             | Delivery::Primary(_)
             | Delivery::Excluded(_)
             | Delivery::Missed { .. } => {}

@@ -58,10 +58,10 @@ pub(super) fn config(nodes: usize, protocol: Protocol) -> RingConfig {
     if protocol == Protocol::Original {
         config = config.original();
     }
-    config.personal_window = 2;
-    config.accelerated_window = config.accelerated_window.min(1);
-    config.global_window = 8;
-    config.outstanding_window = 6;
+    config.windows.personal = 2;
+    config.windows.accelerated = config.windows.accelerated.min(1);
+    config.windows.global = 8;
+    config.windows.outstanding = 6;
     config.datagram_bytes = RingConfig::MIN_DATAGRAM_BYTES;
     (config.message_bytes, config.backlog_bytes) = (1000, 10_000);
     config.trace = true;

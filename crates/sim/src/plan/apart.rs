@@ -93,10 +93,10 @@ impl Plan {
             if let Some(own) = &host.own {
                 lines.push(format!(
                     "node {node} has windows {} {} {} {}, token loss {} ms, datagrams of {} bytes",
-                    own.personal_window,
-                    own.accelerated_window,
-                    own.global_window,
-                    own.outstanding_window,
+                    own.windows.personal,
+                    own.windows.accelerated,
+                    own.windows.global,
+                    own.windows.outstanding,
                     own.timers.token_loss / MILLIS,
                     own.datagram_bytes,
                 ));
@@ -116,14 +116,14 @@ impl Plan {
             if timers.token_loss <= slowest.token_loss && rng.percent(60) {
                 own.timers = timers;
             }
-            own.personal_window = rng.pick(&[1, 2, 5, 20, 40, 100]);
-            own.accelerated_window = match own.protocol {
-                Protocol::Accelerated => rng.below(u64::from(own.personal_window) + 1) as u32,
+            own.windows.personal = rng.pick(&[1, 2, 5, 20, 40, 100]);
+            own.windows.accelerated = match own.protocol {
+                Protocol::Accelerated => rng.below(u64::from(own.windows.personal) + 1) as u32,
                 Protocol::Original => 0,
             };
-            own.global_window = rng.pick(&[1, 7, 40, 320, 1000]);
+            own.windows.global = rng.pick(&[1, 7, 40, 320, 1000]);
             let outstanding = rng.pick(&[100, 400, 1600, 6000]);
-            own.outstanding_window = outstanding.max(own.personal_window);
+            own.windows.outstanding = outstanding.max(own.windows.personal);
             if rng.percent(30) {
                 own.datagram_bytes = own.datagram_bytes.min(rng.pick(&[600, 1000, 1472]));
             }

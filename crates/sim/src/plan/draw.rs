@@ -184,10 +184,10 @@ fn ring(rng: &mut Rng, protocol: Protocol, profile: Profile) -> RingConfig {
         .filter_map(|node| NodeId::new(step * node))
         .collect();
     let mut config = RingConfig::new(rng.next() as u32, members);
-    config.personal_window = 1 + rng.pick(&[0, 3, 20, 50]) + rng.below(8) as u32;
-    config.accelerated_window = rng.below(u64::from(config.personal_window) + 1) as u32;
-    config.global_window = 1 + rng.pick(&[0, 10, 300]) + rng.below(20) as u32;
-    config.outstanding_window = config.personal_window + rng.pick(&[0, 5, 100, 1600]);
+    config.windows.personal = 1 + rng.pick(&[0, 3, 20, 50]) + rng.below(8) as u32;
+    config.windows.accelerated = rng.below(u64::from(config.windows.personal) + 1) as u32;
+    config.windows.global = 1 + rng.pick(&[0, 10, 300]) + rng.below(20) as u32;
+    config.windows.outstanding = config.windows.personal + rng.pick(&[0, 5, 100, 1600]);
     config.priority_method = rng.pick(&[PriorityMethod::First, PriorityMethod::Second]);
     config.datagram_bytes = rng.pick(&[512, 1472, 9000]);
     config.message_bytes = 1 << 20;

@@ -23,7 +23,7 @@ pub use disks::{DiskMode, DisksPlan, Power};
 pub use fault::{DiskLoss, Fault, FaultKind, Loss, Matrix};
 pub use groups::GroupsPlan;
 pub use profile::{Abilities, Profile};
-pub use uring::{ServicePlan, URingPlan};
+pub use uring::{Dissemination, ServicePlan, URingPlan};
 pub use views::{LinksPlan, ViewsPlan};
 
 use crate::rng::Ppm;

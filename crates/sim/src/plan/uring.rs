@@ -3,7 +3,9 @@
 
 use rota_core::contract::NodeId;
 use rota_core::shares::Capacity;
-use rota_paxos::uring::{Arbiter, Multicast, Timeouts, URingConfig};
+use rota_paxos::uring::{
+    AcceptorConfig, Arbiter, LearnerConfig, Multicast, ProposerConfig, Timeouts, URingConfig,
+};
 
 use super::draw_faults::shuffled;
 use super::views::LinksPlan;
@@ -41,10 +43,41 @@ pub struct URingPlan {
     pub disk_patience: Option<u64>,
     /// The plan has traits that plans did not always have: see `wide`.
     pub is_wide: bool,
-    /// Values are multicast.
-    pub multicast: bool,
-    /// The capacity of a link that the engines are told, in bits per second, if they are.
-    pub capacity: Option<u64>,
+    /// The way of values.
+    pub dissemination: Dissemination,
+}
+
+/// The way of values to all processes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dissemination {
+    /// From one process to the next: U-Ring Paxos.
+    AlongRing,
+    /// To all at once: Ring Paxos.
+    ByMulticast {
+        /// The capacity of a link that the engines are told, in bits per second, if they are.
+        capacity: Option<u64>,
+    },
+}
+
+impl Dissemination {
+    /// Whether values are multicast.
+    pub const fn is_multicast(&self) -> bool {
+        matches!(self, Self::ByMulticast { .. })
+    }
+
+    /// Whether senders of datagrams know no capacity to keep to.
+    pub const fn is_unpaced(&self) -> bool {
+        matches!(self, Self::ByMulticast { capacity: None })
+    }
+
+    /// Tells the engines a capacity, in bits per second, if they need one and know none.
+    pub const fn pace(&mut self, bits: u64) {
+        if let Self::ByMulticast { capacity } = self
+            && capacity.is_none()
+        {
+            *capacity = Some(bits);
+        }
+    }
 }
 
 /// A coordination service.
@@ -82,8 +115,7 @@ impl URingPlan {
             skips: 0,
             disk_patience: None,
             is_wide: false,
-            multicast: false,
-            capacity: None,
+            dissemination: Dissemination::AlongRing,
         }
     }
 
@@ -95,17 +127,27 @@ impl URingPlan {
             .is_some_and(|disk| disk.mode == DiskMode::Memory);
         let members = &plan.ring.members;
         let ring: Vec<NodeId> = self.order.iter().map(|host| members[*host]).collect();
+        let base = URingConfig::new(ring, &plan.ring.timers);
         URingConfig {
             acceptors: members[..self.voters].to_vec(),
-            frame_bytes: self.frame_bytes,
-            message_bytes: plan.ring.message_bytes,
-            backlog_bytes: plan.ring.backlog_bytes,
-            window_bytes: self.window_bytes,
+            proposer: ProposerConfig {
+                frame_bytes: self.frame_bytes,
+                message_bytes: plan.ring.message_bytes,
+                backlog_bytes: plan.ring.backlog_bytes,
+                window_bytes: self.window_bytes,
+                ..base.proposer
+            },
+            acceptor: AcceptorConfig {
+                kept_instances: self.kept[host],
+                forgets: self.forgets && is_memory,
+                ..base.acceptor
+            },
+            learner: LearnerConfig {
+                only_as_member: self.only_as_member,
+                ..base.learner
+            },
             batch_bytes: self.batch_bytes,
             word_bytes: self.word_bytes,
-            kept_instances: self.kept[host],
-            forgets: self.forgets && is_memory,
-            only_as_member: self.only_as_member,
             arbiter: match self.service {
                 Some(_) => Arbiter::Service,
                 None => Arbiter::Embedded,
@@ -114,13 +156,16 @@ impl URingPlan {
                 disk: self.disk_patience.unwrap_or(patience.disk),
                 ..patience
             },
-            multicast: self.multicast.then_some(Multicast {
-                cluster: plan.ring.cluster,
-                datagram_bytes: plan.ring.datagram_bytes,
-                seal_bytes: plan.ring.seal_bytes,
-                capacity: self.capacity.map(Capacity::new),
-            }),
-            ..URingConfig::new(ring, &plan.ring.timers)
+            multicast: match self.dissemination {
+                Dissemination::AlongRing => None,
+                Dissemination::ByMulticast { capacity } => Some(Multicast {
+                    cluster: plan.ring.cluster,
+                    datagram_bytes: plan.ring.datagram_bytes,
+                    seal_bytes: plan.ring.seal_bytes,
+                    capacity: capacity.map(Capacity::new),
+                }),
+            },
+            ..base
         }
     }
 }
@@ -132,7 +177,7 @@ impl Plan {
         let Some(config) = self.uring.as_ref().map(|uring| uring.config(self, 0)) else {
             return 0;
         };
-        let takes = (config.disk_bytes as u64 * MILLIS).checked_div(disks.per_milli);
+        let takes = (config.acceptor.disk_bytes as u64 * MILLIS).checked_div(disks.per_milli);
         takes.unwrap_or(0).min(config.patience.disk)
     }
 
@@ -140,9 +185,11 @@ impl Plan {
     pub fn set_uring(&mut self, power: Power, multicast: bool) {
         let mut rng = Rng::split(self.seed, 15);
         let mut uring = URingPlan::drawn(&mut rng, self.nodes());
-        uring.multicast = multicast;
-        let capacities = [None, None, Some(20_000_000), Some(1_000_000_000)];
-        uring.capacity = Rng::split(self.seed, 16).pick(&capacities);
+        if multicast {
+            let capacities = [None, None, Some(20_000_000), Some(1_000_000_000)];
+            let capacity = Rng::split(self.seed, 16).pick(&capacities);
+            uring.dissemination = Dissemination::ByMulticast { capacity };
+        }
         let links = LinksPlan::drawn(&mut rng, self.ring.timers.token_loss);
         // The engines may count on room for half of an idle link's queue, and on no more.
         uring.word_bytes = uring.word_bytes.min(links.queue_bytes / 2);

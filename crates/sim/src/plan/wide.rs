@@ -47,7 +47,7 @@ impl Plan {
         let Some(uring) = &mut self.uring else { return };
         uring.is_wide = true;
         // Without a capacity some processes drown each other in datagrams, and this is about storage.
-        uring.capacity.get_or_insert(GIGABIT);
+        uring.dissemination.pace(GIGABIT);
         let keeps = rng.pick(&[40, 200, 1000, 15_000]);
         let kept = |_| rng.pick(&[keeps, keeps, 60, 1000]);
         uring.kept = (0..nodes).map(kept).collect();
@@ -96,7 +96,7 @@ impl Plan {
     fn enlarge(&mut self, rng: &mut Rng) {
         let nodes = self.nodes();
         let Some(uring) = &mut self.uring else { return };
-        if uring.multicast && nodes > 7 {
+        if uring.dissemination.is_multicast() && nodes > 7 {
             return;
         }
         let largest = rng.pick(&[2 << 20, 6 << 20, 16 << 20]);

@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use rota_core::contract::{
-    Checked, Class, ConfigurationKind, Input, MessageId, NodeId, Output, PersistId, Process,
+    Checked, Class, ConfigurationKind, Input, MessageId, NodeId, Output, Process,
 };
 
 use super::disk::Disk;
+use super::gate::Gate;
+use super::payload::Pool;
 use crate::groups::SimulatedClients;
 use crate::observe::Engines;
 use crate::rng::Rng;
@@ -32,7 +34,18 @@ pub struct Host<E> {
     pub reopens: bool,
     /// Messages that its application may still submit.
     pub budget: u32,
+    /// The bytes of what it submits.
+    pub pool: Pool,
     pub rng: Rng,
+}
+
+/// An output that a socket does not take.
+#[derive(Debug)]
+pub struct Stuck {
+    pub output: Output,
+    pub until: u64,
+    /// The output has waited for a disk before: its engine may have others by now, and was not asked.
+    pub is_old: bool,
 }
 
 /// A process.
@@ -49,13 +62,9 @@ pub struct Life<E> {
     /// The engine may have outputs.
     pub undrained: bool,
     /// An output that its socket does not take yet, and the time until then.
-    pub stuck: Option<(Output, u64)>,
-    /// Sends that wait for something to be durable.
-    pub waiting: Vec<(PersistId, Output)>,
-    /// Sends that no longer have to.
-    pub released: VecDeque<Output>,
-    pub durable: Option<PersistId>,
-    pub failed: Vec<PersistId>,
+    pub stuck: Option<Stuck>,
+    /// The sends that wait for the disk.
+    pub gate: Gate,
     /// Outputs left until it is killed, and by which fault.
     pub doom: Option<(u32, u32)>,
     pub app: App,
@@ -144,6 +153,11 @@ impl App {
 }
 
 impl<E> Life<E> {
+    /// Whether the driver may ask for the next timer: it has all outputs, or the newest one is stuck.
+    pub fn knows_outputs(&self) -> bool {
+        !self.undrained || self.stuck.as_ref().is_some_and(|stuck| !stuck.is_old)
+    }
+
     pub fn new(process: Process, engine: Checked<E>) -> Self {
         Self {
             process,
@@ -154,10 +168,7 @@ impl<E> Life<E> {
             busy: false,
             undrained: true,
             stuck: None,
-            waiting: Vec::new(),
-            released: VecDeque::new(),
-            durable: None,
-            failed: Vec::new(),
+            gate: Gate::default(),
             doom: None,
             app: App::default(),
             desk: None,

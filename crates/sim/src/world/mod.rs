@@ -9,6 +9,7 @@ mod armed;
 mod cells;
 mod clients;
 mod disk;
+mod gate;
 mod host;
 mod links;
 mod network;
@@ -20,8 +21,8 @@ mod tally;
 mod trouble;
 mod turn;
 mod votes;
+mod watch;
 
-use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use rota_check::event::{Event, EventKind};
@@ -32,19 +33,21 @@ pub use cells::{Cells, reached};
 pub use tally::{Outcome, Tally};
 
 use crate::groups::Layer;
-use crate::observe::{Finding, NoProbe, Observer, Probe, TraceHash};
-use crate::plan::{HostPlan, MILLIS, Matrix, Plan};
+use crate::observe::{Observer, Probe};
+use crate::plan::{HostPlan, MILLIS, Plan};
 use crate::rng::Rng;
-use cells::CellCounts;
+use armed::Ambush;
 use disk::Disk;
-use host::{Alive, Host};
+use host::Host;
 use links::Links;
 use network::Network;
 pub(crate) use payload::Payloads;
 use payload::Pool;
 use queue::{Queue, What};
 use rest::Phase;
+use tally::Counts;
 use votes::Votes;
+use watch::Watch;
 
 /// Things that happen in one run, at most: beyond, something runs in circles. Sixteen nodes whose links break with each tenth message
 /// do a million in a second.
@@ -146,26 +149,14 @@ pub struct World<'a, S: System> {
     network: Network,
     /// The links, where engines use them.
     links: Option<Links>,
-    pool: Pool,
     payloads: Payloads,
     /// The messages that clients have sent.
     posts: Payloads,
-    observers: Vec<&'a mut dyn Observer>,
-    probe: Box<dyn Probe<S::Engine> + 'a>,
-    hash: TraceHash,
-    rings: BTreeSet<RingId>,
-    tally: Tally,
-    cells: CellCounts,
+    watch: Watch<'a, S::Engine>,
+    tally: Counts,
     phase: Phase,
-    /// The time for which some process still left another alone when the world healed.
-    left_alone: u64,
-    /// The number of members that had been given up as deaf by then.
-    deaf: u64,
-    finding: Option<Finding>,
-    /// Faults that wait for a ring to be installed.
-    armed: Vec<u32>,
-    /// Snipes that have begun, each with the links that it has cut.
-    sniped: Vec<(u32, Matrix)>,
+    /// The faults that wait for their moment.
+    ambush: Ambush,
     /// The knowledge of votes, where engines vote.
     votes: Votes,
     rng: Rng,
@@ -174,15 +165,16 @@ pub struct World<'a, S: System> {
 impl<'a, S: System> World<'a, S> {
     /// The world of a plan, before anything has happened.
     pub fn new(plan: &'a Plan, system: &'a S) -> Self {
-        let hosts: Vec<_> = (0..)
-            .zip(&plan.hosts)
-            .map(|(at, host)| new_host(plan, at, host))
-            .collect();
         let largest = plan.hosts.iter().map(|host| {
             let source = &host.source;
             source.small_bytes.max(source.large_bytes)
         });
-        let mut world = Self {
+        let pool = Pool::new(plan.seed, largest.max().unwrap_or(0));
+        let hosts: Vec<_> = (0..)
+            .zip(&plan.hosts)
+            .map(|(at, host)| new_host(plan, at, host, pool.clone()))
+            .collect();
+        Self {
             plan,
             system,
             now: 0,
@@ -191,40 +183,29 @@ impl<'a, S: System> World<'a, S> {
             links: plan
                 .links
                 .map(|links| Links::new(links, hosts.len(), plan.seed)),
-            pool: Pool::new(plan.seed, largest.max().unwrap_or(0)),
             payloads: Payloads::default(),
             posts: Payloads::default(),
             hosts,
-            observers: Vec::new(),
-            probe: Box::new(NoProbe),
-            hash: TraceHash::default(),
-            rings: BTreeSet::new(),
-            tally: Tally::default(),
-            cells: CellCounts::default(),
-            left_alone: 0,
-            deaf: 0,
+            watch: Watch::new(),
+            tally: Counts::of(plan),
             phase: Phase::Faulty,
-            finding: None,
-            armed: Vec::new(),
-            sniped: Vec::new(),
+            ambush: Ambush::default(),
             votes: Votes::new(plan.seed),
             rng: Rng::split(plan.seed, 4),
-        };
-        world.expect();
-        world
+        }
     }
 
     /// Adds an observer.
     #[must_use]
     pub fn watched_by(mut self, observer: &'a mut dyn Observer) -> Self {
-        self.observers.push(observer);
+        self.watch.observe_by(observer);
         self
     }
 
     /// Adds a probe that looks into the engines.
     #[must_use]
     pub fn probed_by(mut self, probe: impl Probe<S::Engine> + 'a) -> Self {
-        self.probe = Box::new(probe);
+        self.watch.probe_by(probe);
         self
     }
 
@@ -244,13 +225,12 @@ impl<'a, S: System> World<'a, S> {
         }
         // A long run has ten events for each millisecond.
         let most = EVENTS.max(plan.horizon / MILLIS * 10);
-        while self.finding.is_none() && self.phase != Phase::Over {
+        while !self.watch.has_found() && self.phase != Phase::Over {
             let Some((time, what)) = self.queue.pop() else {
                 break;
             };
             self.now = time;
-            self.tally.events += 1;
-            if self.tally.events > most {
+            if self.tally.on_event() > most {
                 self.found("progress", "the run does not come to an end");
             }
             self.happen(what);
@@ -299,22 +279,27 @@ impl<'a, S: System> World<'a, S> {
     /// Tells all observers.
     fn emit(&mut self, process: Process, kind: EventKind) {
         let time = Time(self.now);
-        let event = Event {
+        self.watch.on_event(&Event {
             time,
             process,
             kind,
-        };
-        self.hash.event(&event);
-        for observer in &mut self.observers {
-            if let Err(finding) = observer.observe(&event) {
-                self.finding.get_or_insert(finding);
-            }
-        }
+        });
     }
 
     fn found(&mut self, property: &str, detail: impl Into<String>) {
-        self.finding
-            .get_or_insert_with(|| Finding::new(property, detail));
+        self.watch.found(property, detail);
+    }
+
+    /// Adds up the counts of the process on a host.
+    fn count_life(&mut self, at: usize) {
+        let Some(life) = &self.hosts[at].life else {
+            return;
+        };
+        let status = life.engine.status();
+        let counted = self.tally.add_engine(&status.counters, status.notes);
+        if let Err(finding) = counted {
+            self.found(&finding.property, finding.detail);
+        }
     }
 
     fn outcome(mut self) -> Outcome {
@@ -325,24 +310,20 @@ impl<'a, S: System> World<'a, S> {
         if let Some(links) = &self.links {
             self.tally.add_links(&links.tally);
         }
-        self.tally.cells = self.cells.named();
-        let mut coverage = std::mem::take(&mut self.tally.coverage);
-        for observer in &self.observers {
-            observer.coverage(&mut coverage);
-        }
-        self.tally.coverage = coverage;
-        self.tally.configurations = self.rings.len() as u64;
+        let mut tally = self.tally.end();
+        self.watch.coverage(&mut tally.coverage);
+        let (trace_hash, finding) = self.watch.end();
         Outcome {
             seed: self.plan.seed,
             virtual_nanos: self.now,
-            trace_hash: self.hash.get(),
-            tally: self.tally,
-            finding: self.finding,
+            trace_hash,
+            tally,
+            finding,
         }
     }
 }
 
-fn new_host<E>(plan: &Plan, at: usize, host: &HostPlan) -> Host<E> {
+fn new_host<E>(plan: &Plan, at: usize, host: &HostPlan, pool: Pool) -> Host<E> {
     Host {
         node: plan.ring.members[at],
         disk: Disk::default(),
@@ -357,6 +338,7 @@ fn new_host<E>(plan: &Plan, at: usize, host: &HostPlan) -> Host<E> {
         budget: plan.groups.map_or(host.source.budget, |_| {
             host.source.budget.min(REQUESTS / plan.nodes() as u32)
         }),
+        pool,
         rng: Rng::split(plan.seed, 100 + at as u64),
     }
 }

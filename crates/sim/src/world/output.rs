@@ -8,6 +8,8 @@ use rota_core::contract::{
 };
 use rota_views::fastcast::FastControl;
 
+use super::gate::Passage;
+use super::host::Stuck;
 use super::network::Sending;
 use super::queue::What;
 use super::{System, World};
@@ -17,13 +19,14 @@ impl<S: System> World<'_, S> {
     /// Carries out the next output, if one can leave, and says how long that takes.
     pub(super) fn next_output(&mut self, at: usize) -> Option<u64> {
         let life = self.hosts[at].life.as_mut()?;
-        if let Some((_, until)) = life.stuck {
-            if until > self.now {
+        if let Some(stuck) = &life.stuck {
+            if stuck.until > self.now {
                 return None;
             }
-            let (output, _) = life.stuck.take()?;
-            return Some(self.carry_out(at, output));
+            let stuck = life.stuck.take()?;
+            return Some(self.carry_out(at, stuck.output));
         }
+        let is_old = life.gate.has_released();
         let output = self.poll(at)?;
         let life = self.hosts[at].life.as_mut()?;
         match &mut life.doom {
@@ -41,7 +44,12 @@ impl<S: System> World<'_, S> {
         if matches!(output, Output::Send { .. }) && host.rng.ppm(cost.stuck) && !healed(&self.phase)
         {
             let until = self.now + host.rng.spread(1, cost.stuck_for);
-            host.life.as_mut()?.stuck = Some((output, until));
+            let stuck = Stuck {
+                output,
+                until,
+                is_old,
+            };
+            host.life.as_mut()?.stuck = Some(stuck);
             self.tally.cover("outputs_stuck");
             return Some(cost.turn);
         }
@@ -51,7 +59,7 @@ impl<S: System> World<'_, S> {
     /// The next output: first what waited for something that is durable now.
     fn poll(&mut self, at: usize) -> Option<Output> {
         let life = self.hosts[at].life.as_mut()?;
-        if let Some(released) = life.released.pop_front() {
+        if let Some(released) = life.gate.release() {
             return Some(released);
         }
         if !life.undrained {
@@ -74,13 +82,10 @@ impl<S: System> World<'_, S> {
                 let Some(life) = &mut self.hosts[at].life else {
                     return turn;
                 };
-                if life.durable.is_some_and(|durable| durable >= id) {
-                    return self.send(at, output);
-                }
-                if life.failed.contains(&id) {
-                    self.tally.cover("sends_not_made");
-                } else {
-                    life.waiting.push((id, output));
+                match life.gate.take(id, output) {
+                    Passage::Leaves(output) => return self.send(at, output),
+                    Passage::Never => self.tally.cover("sends_not_made"),
+                    Passage::Waits => {}
                 }
             }
             Output::Send { .. } => return self.send(at, output),
@@ -103,15 +108,8 @@ impl<S: System> World<'_, S> {
                 peer,
                 session,
                 bytes,
-                after: None,
                 ..
             } => return self.send_over_link(at, peer, session, bytes.into_bytes()),
-            Output::LinkSend { .. } => {
-                self.found(
-                    "links",
-                    "no engine here sends over links what waits for a disk",
-                );
-            }
         }
         turn
     }
@@ -305,22 +303,9 @@ impl<S: System> World<'_, S> {
             return;
         };
         match answer {
-            Input::Persisted { id } => {
-                life.durable = life.durable.max(Some(*id));
-                let waiting = std::mem::take(&mut life.waiting);
-                for (after, output) in waiting {
-                    if after <= *id {
-                        life.released.push_back(output);
-                    } else {
-                        life.waiting.push((after, output));
-                    }
-                }
-            }
+            Input::Persisted { id } => life.gate.on_durable(*id),
             Input::PersistFailed { id, .. } => {
-                life.failed.push(*id);
-                let before = life.waiting.len();
-                life.waiting.retain(|(after, _)| after != id);
-                if life.waiting.len() < before {
+                if life.gate.on_failed(*id) > 0 {
                     self.tally.cover("sends_not_made");
                 }
                 self.tally.cover("persist_failures");

@@ -21,8 +21,8 @@ pub struct Submitted {
     settled: bool,
 }
 
-/// The bytes that payloads are made of.
-#[derive(Debug)]
+/// The bytes that payloads are made of; a copy takes no memory of its own.
+#[derive(Clone, Debug)]
 pub struct Pool(Bytes);
 
 impl Pool {

@@ -21,18 +21,28 @@ const DRAINS_WITHIN: u64 = 300 * SECONDS;
 pub enum Phase {
     /// Anything may fail.
     Faulty,
-    /// Nothing fails any more, since a time.
-    Healing(u64),
+    /// Nothing fails any more.
+    Healing(Healed),
     /// Everybody agrees and has everything; nothing may change until a time.
     Quiet {
-        /// When the faults ended.
-        since: u64,
+        healed: Healed,
         until: u64,
         /// Configurations that the processes had had when it began.
         confs: u64,
     },
     /// The run has ended well.
     Over,
+}
+
+/// The end of the faults.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Healed {
+    /// Its time.
+    since: u64,
+    /// The time for which some process still left another alone then.
+    left_alone: u64,
+    /// The number of members that had been given up as deaf by then.
+    deaf: u64,
 }
 
 impl<S: System> World<'_, S> {
@@ -42,12 +52,13 @@ impl<S: System> World<'_, S> {
 
     /// All faults end, nobody submits any more, and all hosts that are to come back do.
     pub(super) fn heal(&mut self) {
-        self.phase = Phase::Healing(self.now);
-        self.left_alone = self.left_alone_for();
-        self.deaf = self.given_up_as_deaf();
+        self.phase = Phase::Healing(Healed {
+            since: self.now,
+            left_alone: self.left_alone_for(),
+            deaf: self.given_up_as_deaf(),
+        });
         self.network.heal();
-        self.armed.clear();
-        self.sniped.clear();
+        self.ambush.clear();
         for at in 0..self.hosts.len() {
             self.end_former(at);
             self.mend_disk(at);
@@ -95,16 +106,16 @@ impl<S: System> World<'_, S> {
     pub(super) fn look(&mut self) {
         let confs = self.apps().map(|(_, app)| app.confs).sum();
         match self.phase {
-            Phase::Healing(since) => self.look_while_healing(since, confs),
+            Phase::Healing(healed) => self.look_while_healing(healed, confs),
             Phase::Quiet {
-                since,
+                healed,
                 until,
                 confs: before,
             } => {
-                let in_time = self.now <= since + self.converges_within();
-                if confs != before && (in_time || self.progresses(since)) {
+                let in_time = self.now <= healed.since + self.converges_within(healed);
+                if confs != before && (in_time || self.progresses(healed.since)) {
                     // Something from before was still on its way.
-                    self.phase = Phase::Healing(since);
+                    self.phase = Phase::Healing(healed);
                 } else if confs != before {
                     self.found("C8", "a configuration changed though nothing had happened");
                 } else if self.now >= until {
@@ -117,7 +128,8 @@ impl<S: System> World<'_, S> {
     }
 
     /// All has to be agreed on, and handed out, within some time.
-    fn look_while_healing(&mut self, since: u64, confs: u64) {
+    fn look_while_healing(&mut self, healed: Healed, confs: u64) {
+        let since = healed.since;
         self.look_who_stays_out(since);
         if self.is_silent(since) {
             let what = format!(
@@ -126,7 +138,7 @@ impl<S: System> World<'_, S> {
             );
             return self.found("liveness", what);
         }
-        if self.given_up_as_deaf() > self.deaf {
+        if self.given_up_as_deaf() > healed.deaf {
             self.found(
                 "C8",
                 "a member was given up as deaf where nothing is lost any more",
@@ -138,11 +150,11 @@ impl<S: System> World<'_, S> {
         if drained.is_ok() && settled.is_ok() {
             let until = self.now + self.plan.quiet_for();
             self.phase = Phase::Quiet {
-                since,
+                healed,
                 until,
                 confs,
             };
-        } else if self.now > since + self.converges_within()
+        } else if self.now > since + self.converges_within(healed)
             && !self.progresses(since)
             && let Err(what) = self.agreed()
         {
@@ -194,22 +206,18 @@ impl<S: System> World<'_, S> {
     }
 
     /// Time from healing to agreement, at most.
-    fn converges_within(&self) -> u64 {
+    fn converges_within(&self, healed: Healed) -> u64 {
         if self.plan.uring.is_some() {
             // Processes agree within the order, and one that was away hears of it when it has caught up.
             return DRAINS_WITHIN;
         }
-        self.plan.converges_within() + self.left_alone
+        self.plan.converges_within() + healed.left_alone
     }
 
     fn quiesce(&mut self) {
         self.phase = Phase::Over;
         self.judge_lost();
-        for observer in &mut self.observers {
-            if let Err(finding) = observer.quiesce(Time(self.now)) {
-                self.finding.get_or_insert(finding);
-            }
-        }
+        self.watch.on_quiet(Time(self.now));
     }
 
     /// With views, each message of a live process has come to some application, or is known to have been counted as

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rota_core::contract::Engine;
+use rota_core::contract::{Input, RingId};
 
+use super::cells::CellCounts;
 use super::links::LinkTally;
 use super::network::NetTally;
-use super::{Cells, System, World};
+use super::{Cells, System};
 use crate::observe::{Coverage, Finding};
 use crate::plan::{DiskMode, FaultKind, Loss, MILLIS, Plan};
 
@@ -111,24 +112,126 @@ impl Tally {
     pub fn counter(&self, name: &str) -> u64 {
         self.counters.get(name).copied().unwrap_or(0)
     }
+}
 
-    pub(super) fn cover(&mut self, what: &'static str) {
-        self.add(what, 1);
+/// The counts of a run that goes on.
+#[derive(Default, Debug)]
+pub(super) struct Counts {
+    tally: Tally,
+    cells: CellCounts,
+    rings: BTreeSet<RingId>,
+}
+
+impl Counts {
+    /// Counts from 0 the events that the plan sets out to cause: each has to happen in some run.
+    pub fn of(plan: &Plan) -> Self {
+        let mut counts = Self::default();
+        // Datagrams are nobody's where all messages go over links.
+        let lanes = if plan.uring.is_some() {
+            &[][..]
+        } else {
+            &plan.net.lanes[..]
+        };
+        for lane in lanes {
+            for (what, planned) in [
+                ("datagrams_lost", lane.loss),
+                ("datagrams_duplicated", lane.duplicate),
+                ("datagrams_damaged", lane.damage),
+                ("datagrams_late", lane.spike),
+            ] {
+                if planned > 0 {
+                    counts.expect(what);
+                }
+            }
+        }
+        if let Some(links) = plan.links {
+            counts.expect("link_sessions");
+            if links.breaks > 0 {
+                for what in ["link_breaks", "link_messages_lost"] {
+                    counts.expect(what);
+                }
+            }
+        }
+        if plan.groups.is_some() {
+            counts.expect_clients(plan);
+        }
+        for what in settings(plan).chain(plan.apart.has.iter().copied()) {
+            counts.cover(what);
+        }
+        for fault in &plan.faults {
+            let what = effect(&fault.kind, plan.uring.is_some());
+            counts.expect(what);
+            if matches!(fault.kind, FaultKind::Kill { .. }) {
+                counts.expect("restarts");
+            }
+            let cuts_off = plan.disks.is_none()
+                && matches!(fault.kind, FaultKind::Kill { .. } | FaultKind::Rush { .. });
+            if cuts_off && plan.views.is_none() {
+                let delivered = "transitional_deliveries";
+                counts.expect(delivered);
+            }
+        }
+        counts
     }
 
-    pub(super) fn add(&mut self, what: &'static str, count: u64) {
-        if count > 0 {
-            *self.coverage.entry(what).or_default() += count;
+    /// Something has happened in the world. Returns the number of such things.
+    pub const fn on_event(&mut self) -> u64 {
+        self.tally.events += 1;
+        self.tally.events
+    }
+
+    /// An input is about to be handed in.
+    pub fn on_input<S: System>(&mut self, system: &S, engine: &S::Engine, input: &Input) {
+        self.cells.count(system, engine, input);
+    }
+
+    /// A regular configuration was delivered.
+    pub fn on_ring(&mut self, ring: RingId) {
+        self.rings.insert(ring);
+    }
+
+    /// A message was delivered.
+    pub const fn on_delivery(&mut self) {
+        self.tally.deliveries += 1;
+    }
+
+    fn expect_clients(&mut self, plan: &Plan) {
+        let others: &[_] = match (plan.views.is_some(), plan.faults.is_empty()) {
+            (false, false) => &OF_TRANSITIONS,
+            // An exchange that is cut off, or a process that is kept out of a view, takes a fault in time.
+            (false, true) => &OF_TRANSITIONS[..1],
+            (true, true) => &[],
+            (true, false) => &OF_EXCLUSION,
+        };
+        for what in OF_CLIENTS.iter().chain(others) {
+            self.expect(what);
         }
     }
 
-    pub(super) fn add_links(&mut self, links: &LinkTally) {
+    /// Counts an event from 0.
+    fn expect(&mut self, what: &'static str) {
+        self.tally.coverage.entry(what).or_default();
+    }
+
+    /// An event that a campaign is about has happened.
+    pub fn cover(&mut self, what: &'static str) {
+        self.add(what, 1);
+    }
+
+    /// So many have.
+    pub fn add(&mut self, what: &'static str, count: u64) {
+        if count > 0 {
+            *self.tally.coverage.entry(what).or_default() += count;
+        }
+    }
+
+    pub fn add_links(&mut self, links: &LinkTally) {
         self.add("link_sessions", links.sessions);
         self.add("link_breaks", links.breaks);
         self.add("link_messages_lost", links.lost);
     }
 
-    pub(super) fn add_network(&mut self, network: &NetTally) {
+    pub fn add_network(&mut self, network: &NetTally) {
         for (what, count) in [
             ("datagrams_cut", network.cut),
             ("datagrams_lost", network.lost),
@@ -138,11 +241,52 @@ impl Tally {
             ("datagrams_replayed", network.replayed),
             ("datagrams_garbage", network.garbage),
         ] {
-            if let Some(covered) = self.coverage.get_mut(what) {
+            if let Some(covered) = self.tally.coverage.get_mut(what) {
                 *covered += count;
             } else if count > 0 {
-                self.coverage.insert(what, count);
+                self.tally.coverage.insert(what, count);
             }
+        }
+    }
+
+    /// Adds the counts and the notes of an engine at its end.
+    ///
+    /// # Errors
+    /// Some counters say that another process broke the rules.
+    pub fn add_engine(
+        &mut self,
+        counters: &BTreeMap<&'static str, u64>,
+        notes: Vec<String>,
+    ) -> Result<(), Finding> {
+        self.tally.notes.extend(notes);
+        for (&name, &count) in counters {
+            let of_clients = [&OF_CLIENTS[..], &OF_TRANSITIONS, &OF_EXCLUSION];
+            if of_clients.iter().any(|names| names.contains(&name)) {
+                self.add(name, count);
+            }
+            *self.tally.counters.entry(name).or_default() += count;
+        }
+        let mut wrong = counters
+            .iter()
+            .filter(|(name, count)| STAND_STILL.contains(name) && **count > 0);
+        if let Some((name, count)) = wrong.next() {
+            return Err(Finding::new("counters", format!("{name} is {count}")));
+        }
+        match counters.get("groups_malformed") {
+            Some(1..) => Err(Finding::new(
+                "groups",
+                "a daemon said what made no sense to another",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The counts of the whole run.
+    pub fn end(self) -> Tally {
+        Tally {
+            cells: self.cells.named(),
+            configurations: self.rings.len() as u64,
+            ..self.tally
         }
     }
 }
@@ -195,102 +339,5 @@ const fn effect(kind: &FaultKind, has_links: bool) -> &'static str {
         FaultKind::Snipe => "snipes",
         FaultKind::Mute => "mutes",
         FaultKind::Rush { .. } => "rushes",
-    }
-}
-
-impl<S: System> World<'_, S> {
-    /// Counts the events that the plan sets out to cause from 0: each has to happen in some run.
-    pub(super) fn expect(&mut self) {
-        let plan = self.plan;
-        // Datagrams are nobody's where all messages go over links.
-        let lanes = if plan.uring.is_some() {
-            &[][..]
-        } else {
-            &plan.net.lanes[..]
-        };
-        for lane in lanes {
-            for (what, planned) in [
-                ("datagrams_lost", lane.loss),
-                ("datagrams_duplicated", lane.duplicate),
-                ("datagrams_damaged", lane.damage),
-                ("datagrams_late", lane.spike),
-            ] {
-                if planned > 0 {
-                    self.tally.coverage.entry(what).or_default();
-                }
-            }
-        }
-        if let Some(links) = plan.links {
-            self.tally.coverage.entry("link_sessions").or_default();
-            if links.breaks > 0 {
-                for what in ["link_breaks", "link_messages_lost"] {
-                    self.tally.coverage.entry(what).or_default();
-                }
-            }
-        }
-        if plan.groups.is_some() {
-            self.expect_clients();
-        }
-        for what in settings(plan).chain(plan.apart.has.iter().copied()) {
-            self.tally.cover(what);
-        }
-        for fault in &plan.faults {
-            let what = effect(&fault.kind, plan.uring.is_some());
-            self.tally.coverage.entry(what).or_default();
-            if matches!(fault.kind, FaultKind::Kill { .. }) {
-                self.tally.coverage.entry("restarts").or_default();
-            }
-            let cuts_off = plan.disks.is_none()
-                && matches!(fault.kind, FaultKind::Kill { .. } | FaultKind::Rush { .. });
-            if cuts_off && plan.views.is_none() {
-                let delivered = "transitional_deliveries";
-                self.tally.coverage.entry(delivered).or_default();
-            }
-        }
-    }
-
-    fn expect_clients(&mut self) {
-        let others: &[_] = match (self.plan.views.is_some(), self.plan.faults.is_empty()) {
-            (false, false) => &OF_TRANSITIONS,
-            // An exchange that is cut off, or a process that is kept out of a view, takes a fault in time.
-            (false, true) => &OF_TRANSITIONS[..1],
-            (true, true) => &[],
-            (true, false) => &OF_EXCLUSION,
-        };
-        for what in OF_CLIENTS.iter().chain(others) {
-            self.tally.coverage.entry(what).or_default();
-        }
-    }
-
-    /// Some counters say that another process broke the rules.
-    fn look_at_counters(&mut self, counters: &BTreeMap<&'static str, u64>) {
-        let mut wrong = counters
-            .iter()
-            .filter(|(name, count)| STAND_STILL.contains(name) && **count > 0);
-        if let Some((name, count)) = wrong.next() {
-            self.found("counters", format!("{name} is {count}"));
-        }
-    }
-
-    /// Adds up the counts of the process on a host.
-    pub(super) fn count_life(&mut self, at: usize) {
-        let Some(life) = &self.hosts[at].life else {
-            return;
-        };
-        let status = life.engine.status();
-        let counters = status.counters;
-        self.tally.notes.extend(status.notes);
-        self.look_at_counters(&counters);
-        let senseless = counters.get("groups_malformed").copied();
-        for (name, count) in counters {
-            let of_clients = [&OF_CLIENTS[..], &OF_TRANSITIONS, &OF_EXCLUSION];
-            if of_clients.iter().any(|names| names.contains(&name)) {
-                self.tally.add(name, count);
-            }
-            *self.tally.counters.entry(name).or_default() += count;
-        }
-        if senseless.is_some_and(|count| count > 0) {
-            self.found("groups", "a daemon said what made no sense to another");
-        }
     }
 }

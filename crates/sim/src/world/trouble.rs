@@ -144,9 +144,7 @@ impl<S: System> World<'_, S> {
         self.tally.cover("crashes");
         self.cover_death(&life);
         self.emit(life.process, EventKind::Crash);
-        for observer in &mut self.observers {
-            observer.disk_lost(node, disk);
-        }
+        self.watch.on_disk_lost(node, disk);
         if lasts != u64::MAX {
             self.queue.push(self.now + lasts, What::Start(at as u16));
         }
@@ -267,7 +265,7 @@ impl<S: System> World<'_, S> {
             FaultKind::DiskHangs { host } => self.hang_disk(*host),
             FaultKind::ServiceStops => {
                 self.tally.cover("service_stops");
-                self.votes.service_stops = until;
+                self.votes.service.stop(until);
             }
             FaultKind::Loses { .. }
             | FaultKind::LoseAll
@@ -285,7 +283,7 @@ impl<S: System> World<'_, S> {
             }
             FaultKind::Rush { messages } => self.rush(*messages),
             // A snipe begins when some process installs a ring, and a mute when all others have ended an exchange.
-            FaultKind::Snipe | FaultKind::Mute => return self.armed.push(index),
+            FaultKind::Snipe | FaultKind::Mute => return self.ambush.arm(index),
             FaultKind::Replay { host, count } => {
                 self.network
                     .replay(&mut self.queue, self.now, *host, *count);

@@ -27,9 +27,7 @@ impl<S: System> World<'_, S> {
         life.busy = false;
         let process = life.process;
         let cost = self.turn(at);
-        if let Err(finding) = self.probe.stepped(&super::Alive(&self.hosts), process) {
-            self.finding.get_or_insert(finding);
-        }
+        self.watch.on_step(&self.hosts, process);
         let Some(life) = &mut self.hosts[at].life else {
             return;
         };
@@ -75,12 +73,12 @@ impl<S: System> World<'_, S> {
             let before = system.ring(life.engine.get());
             let kept = system.outcomes(life.engine.get());
             let said_before = mute.then(|| system.said(life.engine.get()));
-            self.cells.count(system, life.engine.get(), &input);
+            self.tally.on_input(system, life.engine.get(), &input);
             life.engine.handle(now, input);
             (life.undrained, life.app.more) = (true, true);
             let engine = system.voting(life.engine.get());
             let who = (life.process, life.former);
-            self.votes.look_at(self.now, engine, who);
+            self.votes.knowledge.look_at(self.now, engine, who);
             installed = system
                 .ring(life.engine.get())
                 .filter(|ring| before != Some(*ring));
@@ -97,7 +95,7 @@ impl<S: System> World<'_, S> {
         }
         self.judge_configs();
         self.take_submitted(at);
-        if let Some(ring) = installed.filter(|_| !self.armed.is_empty()) {
+        if let Some(ring) = installed.filter(|_| self.ambush.is_armed()) {
             self.snipe(at, ring);
         }
         if let Some(said) = said {
@@ -134,6 +132,7 @@ impl<S: System> World<'_, S> {
     fn fire_timer(&mut self, at: usize) -> Option<u64> {
         let now = self.local(at);
         let life = self.hosts[at].life.as_ref()?;
+        let life = Some(life).filter(|life| life.knows_outputs())?;
         let (due, _) = life.engine.next_timer()?;
         (due <= now).then(|| self.hand_in(at, Input::Timer))
     }
@@ -143,9 +142,10 @@ impl<S: System> World<'_, S> {
         let host = &self.hosts[at];
         let life = host.life.as_ref()?;
         let app = &life.app;
-        let timer = life.engine.next_timer();
+        let known = Some(life).filter(|life| life.knows_outputs());
+        let timer = known.and_then(|life| life.engine.next_timer());
         let timer = timer.map(|(Time(due), _)| self.plan.hosts[at].clock.when(due));
-        let stuck = life.stuck.as_ref().map(|(_, until)| *until);
+        let stuck = life.stuck.as_ref().map(|stuck| stuck.until);
         let hungry = app.more.then(|| app.hungry_at.max(host.stalled_until));
         let submit = (app.pending > 0 && stuck.is_none()).then_some(app.retry_at);
         let next = [timer, stuck, hungry, submit].into_iter().flatten().min();
@@ -161,7 +161,7 @@ impl<S: System> World<'_, S> {
             return None;
         }
         let mut taken = 0;
-        while taken < u64::from(take) && self.finding.is_none() && self.deliver_one(at) {
+        while taken < u64::from(take) && !self.watch.has_found() && self.deliver_one(at) {
             taken += 1;
         }
         self.hear(at);
@@ -194,14 +194,12 @@ impl<S: System> World<'_, S> {
             return false;
         };
         let (process, conf) = (life.process, life.app.conf);
-        let alive = super::Alive(&self.hosts);
-        if let Err(finding) = self.probe.delivered(&alive, process, conf, &delivery) {
-            self.finding.get_or_insert(finding);
-        }
+        self.watch
+            .on_delivery(&self.hosts, (process, conf), &delivery);
         match delivery {
             Delivery::Configuration(configuration) => {
                 if let ConfigurationKind::Regular(ring) = configuration.kind {
-                    self.rings.insert(ring);
+                    self.tally.on_ring(ring);
                 }
                 if let Some(life) = &mut self.hosts[at].life {
                     let members = configuration.members.clone();
@@ -230,6 +228,7 @@ impl<S: System> World<'_, S> {
                 self.missed(at, seq + count, own);
             }
             Delivery::Passed { .. } => self.found("skips", "nobody asked for skips"),
+            Delivery::Notice { .. } => self.found("notices", "nobody has given a notice"),
         }
         true
     }
@@ -251,11 +250,11 @@ impl<S: System> World<'_, S> {
         let process = life.process;
         life.app.delivered(message.id, process);
         life.app.got(message.position());
-        self.votes.ordered(message.id);
+        self.votes.last_words.on_delivered(message.id);
         if message.payload.len() > 1 << 20 {
             self.tally.cover("messages_of_megabytes");
         }
-        self.tally.deliveries += 1;
+        self.tally.on_delivery();
         if self.plan.views.is_some() {
             let counter = message.id.counter;
             self.payloads.settle(message.id.process, counter..=counter);
@@ -308,7 +307,8 @@ impl<S: System> World<'_, S> {
     /// The guarantee and the payload of a host's next message.
     pub(super) fn draw_message(&mut self, at: usize) -> (Service, Bytes) {
         let source = &self.plan.hosts[at].source;
-        let rng = &mut self.hosts[at].rng;
+        let host = &mut self.hosts[at];
+        let rng = &mut host.rng;
         let most = if rng.ppm(source.large) {
             source.large_bytes
         } else {
@@ -316,7 +316,7 @@ impl<S: System> World<'_, S> {
         };
         let length = rng.below(most + 1).min(self.plan.ring.message_bytes as u64);
         let service = source.services[rng.index(source.services.len())];
-        (service, self.pool.draw(rng, length))
+        (service, host.pool.draw(rng, length))
     }
 
     fn submit(&mut self, at: usize) -> Option<u64> {
@@ -366,7 +366,7 @@ impl<S: System> World<'_, S> {
         };
         self.emit(message.process, EventKind::Send(sent));
         if self.healed() {
-            self.votes.last_words.insert(message);
+            self.votes.last_words.on_submitted(message);
         }
         if self.plan.is_uniform() {
             // Others give it its place.

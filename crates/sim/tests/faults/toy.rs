@@ -97,7 +97,6 @@ impl Toy {
                 to: Target::Others,
                 burst: Burst::single(bytes),
                 after: (!self.kind.hasty && !self.fooled).then_some(PersistId(self.requests)),
-                pace: None,
             });
         }
     }

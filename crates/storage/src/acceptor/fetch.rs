@@ -1,13 +1,14 @@
 //! Reading records back, for processes that catch up.
 
+use std::collections::VecDeque;
+
 use super::dir::LogDisk;
 use super::error::{Damage, FetchError};
 use super::header::Position;
-use super::index::Entry;
-use super::log::DiskLog;
+use super::index::{Entry, Index};
 use super::record::Record;
 use super::scan::Window;
-use super::survey::segment_name;
+use super::survey::{Segment, segment_name};
 
 /// The most bytes that are read at once.
 const MOST: usize = 1 << 20;
@@ -23,30 +24,39 @@ pub struct Fetched {
     pub next: Option<u64>,
 }
 
-impl<D: LogDisk> DiskLog<D> {
+/// A reader of the records that are in the files of a log.
+pub(super) struct Reader<'a, D: LogDisk> {
+    disk: &'a D,
+    segments: &'a VecDeque<Segment<D::File>>,
+    index: &'a Index,
+    /// The segment that was read last, and what is in memory of it.
+    window: Option<(u64, Window<D::File>)>,
+}
+
+impl<'a, D: LogDisk> Reader<'a, D> {
+    /// A reader that has read nothing. All segments follow each other.
+    pub const fn new(
+        disk: &'a D,
+        segments: &'a VecDeque<Segment<D::File>>,
+        index: &'a Index,
+    ) -> Self {
+        Self {
+            disk,
+            segments,
+            index,
+            window: None,
+        }
+    }
+
     /// The records of the instances from `first` to `last`: payloads of about `bytes`, but at least one record.
-    ///
-    /// # Errors
-    /// [`FetchError`].
-    pub fn fetch(&mut self, first: u64, last: u64, bytes: usize) -> Result<Fetched, FetchError> {
-        if self.failed {
-            return Err(FetchError::Failed);
-        }
-        if first < self.first() {
-            return Err(FetchError::Trimmed {
-                first: self.first(),
-            });
-        }
-        // The newest records may not be in the file yet.
-        self.write().map_err(|_| FetchError::Failed)?;
+    pub fn fetch(mut self, first: u64, last: u64, bytes: usize) -> Result<Fetched, FetchError> {
         let (mut records, mut taken, mut from) = (Vec::new(), 0, first);
-        let mut window = None;
         while let Some(entry) = self.index.next(from, last) {
             if taken >= bytes && !records.is_empty() {
                 let next = Some(from);
                 return Ok(Fetched { records, next });
             }
-            let record = self.read(entry, &mut window, bytes)?;
+            let record = self.read(entry, bytes)?;
             taken += record.bytes.len();
             records.push(record);
             match entry.last.checked_add(1) {
@@ -60,16 +70,12 @@ impl<D: LogDisk> DiskLog<D> {
         })
     }
 
-    fn read(
-        &self,
-        entry: Entry,
-        window: &mut Option<(u64, Window<D::File>)>,
-        bytes: usize,
-    ) -> Result<Record, FetchError> {
+    fn read(&mut self, entry: Entry, bytes: usize) -> Result<Record, FetchError> {
         let Position { segment, offset } = entry.at;
+        let disk = self.disk;
         let damaged = |what| {
             FetchError::Damaged(Damage {
-                file: self.disk.path().join(segment_name(segment)),
+                file: disk.path().join(segment_name(segment)),
                 offset,
                 what,
             })
@@ -80,12 +86,12 @@ impl<D: LogDisk> DiskLog<D> {
             self.segments.get(at)
         });
         let found = found.ok_or_else(|| damaged("the segment is missing"))?;
-        let window = match window {
+        let window = match &mut self.window {
             Some((of, window)) if *of == segment => window,
             _ => {
                 let chunk = bytes.clamp(LEAST, MOST);
                 let new = Window::with_chunk(found.file.clone(), chunk);
-                &mut window.insert((segment, new)).1
+                &mut self.window.insert((segment, new)).1
             }
         };
         let record = window

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::blocks::Blocks;
 use super::dir::{FileDir, LogDisk};
-use super::error::AppendError;
+use super::error::{AppendError, FetchError};
+use super::fetch::{Fetched, Reader};
 use super::group::Group;
 use super::header::{Identity, PAGE, Position};
 use super::index::Index;
@@ -269,6 +270,23 @@ impl<D: LogDisk> DiskLog<D> {
         let result = self.pending.write(&active.file, active.end);
         result.map_err(|error| self.fail(error))?;
         Ok(())
+    }
+
+    /// The records of the instances from `first` to `last`: payloads of about `bytes`, but at least one record.
+    ///
+    /// # Errors
+    /// [`FetchError`].
+    pub fn fetch(&mut self, first: u64, last: u64, bytes: usize) -> Result<Fetched, FetchError> {
+        if self.failed {
+            return Err(FetchError::Failed);
+        }
+        if first < self.first() {
+            let first = self.first();
+            return Err(FetchError::Trimmed { first });
+        }
+        // The newest records may not be in the file yet.
+        self.write().map_err(|_| FetchError::Failed)?;
+        Reader::new(&self.disk, &self.segments, &self.index).fetch(first, last, bytes)
     }
 
     /// Makes everything as durable as the mode wants before it is answered.

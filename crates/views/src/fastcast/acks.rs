@@ -45,6 +45,11 @@ impl Acks {
         self.released
     }
 
+    /// The numbers up to which a member has acknowledged, and delivered.
+    pub fn of(&self, member: usize) -> (Seq, Seq) {
+        (self.acked[member], self.delivered[member])
+    }
+
     pub fn have(&self, member: usize, of: usize) -> u64 {
         self.have[member * self.members() + of]
     }

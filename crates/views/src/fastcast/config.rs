@@ -5,6 +5,9 @@ use rota_core::shares::Capacity;
 use rota_core::wire;
 use rota_ring::RingConfig;
 
+/// Packets that all members together may have under way.
+const PACKETS: usize = 2048;
+
 /// All settings of FastCast.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FastConfig {
@@ -44,6 +47,15 @@ impl FastConfig {
             capacity: None,
             yields: false,
         }
+    }
+
+    /// The same with a window of this one's share in what all members of the ring together may have under way: few members
+    /// need as many packets as many do, to fill a link.
+    #[must_use]
+    pub fn shared_by(mut self, members: usize) -> Self {
+        let share = (PACKETS / members.max(1)) as u32;
+        self.window = share.max(Self::DEFAULT_WINDOW);
+        self
     }
 
     /// Bytes of the largest frame that a packet carries.

@@ -285,6 +285,23 @@ impl Gate {
     }
 }
 
+impl Gate {
+    /// Its invariants.
+    pub fn check(&self) {
+        let Some(paced) = &self.paced else { return };
+        paced.shares.check();
+        assert_eq!(
+            paced.pacer.rate(),
+            paced.shares.rate(),
+            "packets leave at the rate that was shared out"
+        );
+        assert!(
+            paced.on || paced.increase.is_none(),
+            "no view waits for an increase of the one before"
+        );
+    }
+}
+
 impl Paced {
     /// Adapts bursts and requirements to the capacity that all go by.
     fn follow_capacity(&mut self, now: Time) {

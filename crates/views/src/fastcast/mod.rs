@@ -7,9 +7,11 @@
 //! | file | holds |
 //! |---|---|
 //! | `path` | [`FastCast`]: the calls of a view engine, and the view that is on |
-//! | `in_view` | the knowledge of a member in one view, and the packets that may be delivered |
-//! | `receive` | datagrams that come in (fig. 2 l. 13 to 28) |
-//! | `flight` | the sending of own packets, in bursts (fig. 2 l. 8 to 12) |
+//! | `in_view` | a member in one view, and the packets that may be delivered |
+//! | `known` | the packets and places that it knows |
+//! | `own` | its own packets on their way, and the window |
+//! | `in_view/receive` | datagrams that come in (fig. 2 l. 13 to 28) |
+//! | `in_view/flight` | the sending of own packets, in bursts (fig. 2 l. 8 to 12) |
 //! | `tell` | the control datagrams of a member (fig. 2 l. 19 and 24) |
 //! | `repair` | requests for missing packets, and retransmissions (fig. 2 l. 34 to 37) |
 //! | `acks` | the acknowledgements of the members |
@@ -21,13 +23,13 @@
 mod acks;
 mod config;
 mod counters;
-mod flight;
 mod gap;
 mod gate;
 mod in_view;
+mod known;
+mod own;
 mod path;
 mod patience;
-mod receive;
 mod repair;
 mod tell;
 #[cfg(test)]

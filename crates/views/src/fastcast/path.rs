@@ -71,7 +71,7 @@ impl DataPath for FastCast {
     fn freeze(&mut self, now: Time) -> Frozen {
         self.now = now;
         self.gate.freeze(now);
-        self.last = self.view.as_ref().map(|view| view.view.ring);
+        self.last = self.view.as_ref().map(InView::ring);
         self.view.take().map(InView::freeze).unwrap_or_default()
     }
 
@@ -151,21 +151,20 @@ impl DataPath for FastCast {
     fn poll_output(&mut self, now: Time, backlog: &mut Backlog) -> Option<Output> {
         self.now = now;
         let view = self.view.as_mut()?;
-        if view.outputs.is_empty() {
+        if !view.has_output() {
             if let Some(applied) = self.gate.news() {
-                view.telling.applied = applied.to_vec();
-                view.telling.applied_news = true;
+                view.on_applied(applied);
             }
-            view.applied_by = self.gate.waits_for_others();
-            view.repair(now, &mut self.counters);
+            let applied_by = self.gate.waits_for_others();
+            view.repair(now, applied_by, &mut self.counters);
             self.gate.repaired(now, view.output_bytes());
             // Alone in a view, packets leave without an output.
             while view.send_packets(now, backlog, &mut self.gate, &mut self.counters)
-                && view.outputs.is_empty()
+                && !view.has_output()
             {}
             view.send_control(now, &mut self.gate, &mut self.counters);
         }
-        view.outputs.pop_front()
+        view.next_output()
     }
 
     fn poll_packet(&mut self) -> Option<Packet> {
@@ -206,10 +205,11 @@ impl DataPath for FastCast {
         if let Some(view) = &self.view {
             view.check();
         }
+        self.gate.check();
     }
 
     fn holds(&self, view: RingId, id: PacketId) -> Option<bool> {
-        let now = self.view.as_ref().filter(|now| now.view.ring == view)?;
+        let now = self.view.as_ref().filter(|now| now.ring() == view)?;
         Some(now.holds(id))
     }
 }

@@ -1,6 +1,7 @@
 //! Round trips as they are measured here, and the waits before messages are repeated.
 
 use rota_core::contract::Time;
+use rota_core::mutants::{self, Mutant};
 
 const MICROS: u64 = 1_000;
 const MILLIS: u64 = 1_000_000;
@@ -89,6 +90,15 @@ impl RoundTrip {
         });
     }
 
+    /// Its invariants.
+    pub fn check(&self) {
+        let hearsay = LEAST_HEARSAY_GRACE..=MOST_HEARSAY_GRACE;
+        assert!(
+            hearsay.contains(&self.hearsay_grace),
+            "hearsay is waited for, but not for ever"
+        );
+    }
+
     /// The time that a packet may be missing before it is requested, in nanoseconds; `hole`: packets sent later are
     /// here.
     pub const fn grace(&self, hole: bool) -> u64 {
@@ -115,6 +125,14 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(
+            self.is_on() || self.tries == 0,
+            "nothing is repeated in vain if nothing is open"
+        );
+    }
+
     /// Whether something is open.
     pub const fn is_on(&self) -> bool {
         self.since.is_some()
@@ -123,7 +141,15 @@ impl Watch {
     /// Takes note whether something is open now, and of its progress.
     pub fn update(&mut self, now: Time, open: bool, progress: u64) {
         if !open {
-            *self = Self::default();
+            let tries = if mutants::on(Mutant::I14) {
+                self.tries
+            } else {
+                0
+            };
+            *self = Self {
+                tries,
+                ..Self::default()
+            };
         } else if self.since.is_none() || progress != self.seen {
             (self.since, self.seen, self.tries) = (Some(now), progress, 0);
         }

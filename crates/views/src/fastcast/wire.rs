@@ -370,6 +370,7 @@ fn read_runs(
         }
         runs.push(FastRun { sender, count });
     }
+    debug_assert!(next >= first, "runs go on");
     Ok(runs)
 }
 

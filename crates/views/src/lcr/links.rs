@@ -47,7 +47,6 @@ impl Up {
             session: self.session,
             channel: Channel::default(),
             bytes,
-            after: None,
         }
     }
 }

@@ -169,6 +169,25 @@ impl Member {
             "the next is first"
         );
         assert!(
+            self.stable <= self.received && self.behind <= self.received,
+            "what others have was here"
+        );
+        assert!(
+            self.told_delivered <= self.delivered,
+            "no delivery is told before it is made"
+        );
+        assert_eq!(
+            self.last.last(),
+            Some(&self.received),
+            "the last place is that of the last packet"
+        );
+        assert!(
+            self.pending
+                .front()
+                .is_none_or(|entry| self.head.last() == Some(&entry.number)),
+            "the first place is that of the first packet"
+        );
+        assert!(
             self.head.len() == self.last.len(),
             "places have as many numbers"
         );

@@ -9,17 +9,19 @@
 //! `docs/protocols/lcr.md` has the reasons why this is enough, the messages on the links, the steps when a link breaks,
 //! and the differences from the published protocol.
 //!
-//! * `run`: one process in one view; `receive` and `send`: the messages from the neighbours, and to them;
+//! * `run`: one process in one view; `run/receive` and `run/send`: the messages from the neighbours, and to them; where a link
+//!   begins again: [`rota_core::resume`];
+//! * `log`: the packets for the successor; `flight`: own packets under way;
 //! * `member`: the knowledge of one member's packets; `order`: ≺; the choice between own packets and those of others is
 //!   in [`rota_core::fair`];
 //! * `links`: sessions; `wire`: bytes, and `write` those of a batch.
 
+mod flight;
 mod links;
+mod log;
 mod member;
 mod order;
-mod receive;
 mod run;
-mod send;
 mod wire;
 mod write;
 
@@ -32,7 +34,7 @@ use links::Links;
 pub use order::precedes;
 use rota_core::contract::{Class, NodeId, Output, Process, RingId, Session, Time, TimerReason};
 use rota_core::mutants::{self, Mutant};
-use run::{Hail, Run};
+use run::Run;
 pub use wire::{Batch, Entry, Hello, MAX_FRAME_BYTES, Record, Records, Said, decode};
 pub use write::Writer;
 
@@ -49,6 +51,9 @@ pub struct Config {
     pub batch_bytes: usize,
 }
 
+/// Bytes that all members together may have under way.
+const BYTES: usize = 8 << 20;
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -60,6 +65,13 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The defaults, with a window of this process's share in what so many members together may have under way.
+    pub fn shared_by(members: usize) -> Self {
+        let mut config = Self::default();
+        config.window_bytes = (BYTES / members.max(1)).max(config.window_bytes);
+        config
+    }
+
     /// The settings of this process that others have to know.
     fn note(&self) -> Vec<u8> {
         let frame = self.frame_bytes.min(MAX_FRAME_BYTES) as u32;
@@ -130,13 +142,12 @@ impl Lcr {
     /// The bytes of the packets that are kept and were not delivered here: at most the window, or one packet, for each
     /// member.
     pub fn kept_bytes(&self) -> usize {
-        let members = self.run.iter().flat_map(|run| &run.members);
-        members.map(|member| member.bytes).sum()
+        self.run.as_ref().map_or(0, Run::kept_bytes)
     }
 
     /// The current view, if it has not ended.
     fn live(&mut self) -> Option<&mut Run> {
-        self.run.as_mut().filter(|run| !run.frozen)
+        self.run.as_mut().filter(|run| run.is_live())
     }
 
     fn on_up(&mut self, peer: Process, session: Session) {
@@ -152,14 +163,8 @@ impl Lcr {
 
     /// Adapts to a session with a node that has ended, or to another that has begun.
     fn on_change(&mut self, node: NodeId) {
-        let Some(run) = self.live() else {
-            return;
-        };
-        if run.processes[run.predecessor()].node == node {
-            run.hail = Hail::Due;
-        }
-        if run.processes[run.successor()].node == node {
-            run.next = None;
+        if let Some(run) = self.live() {
+            run.on_link(node);
         }
     }
 
@@ -168,10 +173,10 @@ impl Lcr {
             self.count.stale += 1;
             return;
         };
-        let run = self.run.as_mut().filter(|run| !run.frozen);
+        let run = self.run.as_mut().filter(|run| run.is_live());
         let said = wire::decode(bytes);
         match (said, run) {
-            (Ok(Said::Hello(hello)), Some(run)) if hello.ring == run.ring => {
+            (Ok(Said::Hello(hello)), Some(run)) if hello.ring == run.ring() => {
                 if run.is_successor(link.peer) {
                     run.on_hello(session, hello, &mut self.count);
                 } else {
@@ -180,8 +185,8 @@ impl Lcr {
             }
             (Ok(Said::Hello(hello)), _) => link.early = Some(hello),
             (Ok(Said::Batch(batch)), Some(run)) if run.is_predecessor(link.peer) => {
-                let ours = batch.ring == run.ring || mutants::on(Mutant::L09);
-                if ours && batch.epoch == run.epoch && run.hail == Hail::Said {
+                let ours = batch.ring == run.ring() || mutants::on(Mutant::L09);
+                if ours && run.is_answered_by(batch.epoch) {
                     run.on_batch(self.now, batch, &mut self.count);
                 } else {
                     self.count.stale += 1;
@@ -197,38 +202,24 @@ impl Lcr {
 
     /// Tells the predecessor which packets are here, if a hello is due and the link has room.
     fn hello(&mut self) -> Option<Output> {
-        let run = self.run.as_mut().filter(|run| run.hail == Hail::Due)?;
-        if run.members.len() == 1 {
-            return None;
-        }
-        let link = self.links.to(run.processes[run.predecessor()])?;
-        let hello = Hello {
-            ring: run.ring,
-            epoch: run.epoch.wrapping_add(1),
-            received: run.members.iter().map(|member| member.received).collect(),
-        };
-        let epoch = hello.epoch;
-        let bytes = hello.encode();
+        let run = self.run.as_mut()?;
+        let link = self.links.to(run.greets()?)?;
+        let bytes = run.hello().encode();
         if bytes.len() > link.room {
             return None;
         }
-        run.epoch = epoch;
-        run.hail = Hail::Said;
+        run.on_hello_sent();
         Some(link.send(Bytes::from(bytes).into()))
     }
 
     fn batch(&mut self, backlog: &mut Backlog) -> Option<Output> {
         let run = self.run.as_mut()?;
-        if run.members.len() == 1 {
-            while run.is_window_open()
-                && let Some(frame) = backlog.take()
-            {
-                run.broadcast(frame);
-            }
+        if run.is_alone() {
+            run.broadcast_alone(backlog);
             return None;
         }
-        let session = run.next.as_ref()?.session;
-        let link = self.links.to(run.processes[run.successor()])?;
+        let session = run.session()?;
+        let link = self.links.to(run.successor_process())?;
         if link.session != session {
             return None;
         }
@@ -245,8 +236,8 @@ impl DataPath for Lcr {
     fn install(&mut self, now: Time, view: &View, notes: &[Bytes]) {
         self.now = now;
         let mut run = Run::new(&self.config, view, notes);
-        if let Some(link) = self.links.to(run.processes[run.successor()])
-            && let Some(hello) = link.early.take_if(|hello| hello.ring == run.ring)
+        if let Some(link) = self.links.to(run.successor_process())
+            && let Some(hello) = link.early.take_if(|hello| hello.ring == run.ring())
         {
             run.on_hello(link.session, hello, &mut self.count);
         }
@@ -295,21 +286,14 @@ impl DataPath for Lcr {
 
     fn on_timer(&mut self, now: Time) {
         self.now = now;
-        if let Some(run) = self.live()
-            && let Hail::At(time) = run.hail
-            && time <= now
-        {
-            run.hail = Hail::Due;
+        if let Some(run) = self.live() {
+            run.on_time(now);
         }
     }
 
     fn next_timer(&self) -> Option<(Time, TimerReason)> {
-        let run = self.run.as_ref().filter(|run| !run.frozen)?;
-        match run.hail {
-            _ if run.poke => Some((self.now, TimerReason::Other("lcr: delivered"))),
-            Hail::At(time) => Some((time, TimerReason::Other("lcr: ask again"))),
-            _ => None,
-        }
+        let run = self.run.as_ref().filter(|run| run.is_live())?;
+        run.next_time(self.now)
     }
 
     fn poll_output(&mut self, now: Time, backlog: &mut Backlog) -> Option<Output> {
@@ -319,7 +303,7 @@ impl DataPath for Lcr {
         if output.is_none()
             && let Some(run) = self.live()
         {
-            run.poke = false;
+            run.rest();
         }
         output
     }
@@ -331,7 +315,7 @@ impl DataPath for Lcr {
     }
 
     fn progress(&self) -> Option<u64> {
-        self.run.as_ref().filter(|run| !run.frozen)?.progress()
+        self.run.as_ref().filter(|run| run.is_live())?.progress()
     }
 
     fn reading(&self) -> Class {
@@ -363,7 +347,7 @@ impl DataPath for Lcr {
     }
 
     fn holds(&self, view: RingId, id: PacketId) -> Option<bool> {
-        let run = self.run.as_ref().filter(|run| run.ring == view)?;
+        let run = self.run.as_ref().filter(|run| run.ring() == view)?;
         Some(run.holds(id))
     }
 }

@@ -1,77 +1,54 @@
 //! One process in one view: the ring as it sees it.
 
+mod receive;
+mod send;
+
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::member::{Member, PACKET_COST};
-use super::wire::{Entry, MAX_FRAME_BYTES};
+use super::flight::Flight;
+use super::log::Log;
+use super::member::{Member, PACKET_COST, cost};
+use super::wire::{Entry, Hello, MAX_FRAME_BYTES};
 use super::{Config, order};
 use crate::{Frozen, Packet, PacketId, View};
-use rota_core::contract::{Process, RingId, Session, Time};
+use rota_core::contract::{NodeId, Process, RingId, Session, Time, TimerReason};
 use rota_core::fair::Fair;
 use rota_core::invariants::FEW;
 use rota_core::mutants::{self, Mutant};
+use rota_core::resume::Resume;
 
 /// A record of the predecessor that waits for its turn.
 #[derive(Clone, Hash, Debug)]
-pub enum Item {
+enum Item {
     Packet(Entry),
     /// All hold the packets of member `.0` up to number `.1`.
     Stable(usize, u64),
 }
 
-/// The state of the hello to the predecessor, which tells it from where on to send.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Hail {
-    /// The hello is due, as soon as there is a link.
-    Due,
-    /// The hello was sent.
-    Said,
-    /// A message of the predecessor was refused: the next hello is due at this time.
-    At(Time),
-}
-
-/// The contents of the successor's hello.
-#[derive(Clone, Hash, Debug)]
-pub struct Next {
-    pub session: Session,
-    pub epoch: u32,
-    /// For each member, the number up to which the successor had its packets.
-    pub has: Vec<u64>,
-}
-
 /// The state of a view.
 #[derive(Clone, Hash, Debug)]
 pub struct Run {
-    pub ring: RingId,
-    pub processes: Vec<Process>,
-    pub me: usize,
+    ring: RingId,
+    processes: Vec<Process>,
+    me: usize,
     /// Whether the view has ended: then nothing happens any more.
-    pub frozen: bool,
-    pub members: Vec<Member>,
-    pub input: VecDeque<Item>,
-    /// The packets that were passed to the successor, or have to be, in the order of the link: sender and number.
-    /// Packets that all hold are forgotten.
-    pub log: VecDeque<(usize, u64)>,
-    /// The number of them that were sent in this session.
-    pub sent: usize,
-    pub next: Option<Next>,
-    /// The epoch of the last hello to the predecessor.
-    pub epoch: u32,
-    pub hail: Hail,
-    pub fair: Fair,
-    /// The costs, in bytes, of the own packets that are not known to be delivered by all.
-    pub flight: VecDeque<usize>,
-    pub flight_bytes: usize,
-    /// The most of these, in bytes.
-    pub window: usize,
-    /// The largest own frame, in bytes.
-    pub frame_bytes: usize,
+    frozen: bool,
+    members: Vec<Member>,
+    /// Records of the predecessor that wait for their turn.
+    input: VecDeque<Item>,
+    /// The packets for the successor.
+    log: Log,
+    /// The hello to the predecessor, which tells it from where on to send.
+    resume: Resume,
+    fair: Fair,
+    /// Own packets under way.
+    flight: Flight,
     /// Deliveries of this many packets are told even if there is nothing else to say.
-    pub tell_every: u64,
+    tell_every: u64,
     /// Whether a delivery has made something possible to send.
-    pub poke: bool,
+    poke: bool,
 }
 
 impl Run {
@@ -86,16 +63,10 @@ impl Run {
             frozen: false,
             members: (0..count).map(Member::new).collect(),
             input: VecDeque::new(),
-            log: VecDeque::new(),
-            sent: 0,
-            next: None,
-            epoch: 0,
-            hail: Hail::Due,
+            log: Log::default(),
+            resume: Resume::new(),
             fair: Fair::new(count, view.me),
-            flight: VecDeque::new(),
-            flight_bytes: 0,
-            window,
-            frame_bytes: config.frame_bytes.min(MAX_FRAME_BYTES),
+            flight: Flight::new(window, config.frame_bytes.min(MAX_FRAME_BYTES)),
             // The packets that are not told on the whole way round are less than half of those that fit the window.
             tell_every: (least_packets / (2 * count)).max(1) as u64,
             poke: false,
@@ -111,20 +82,45 @@ impl Run {
         let waits = self.members.iter().any(comes);
         let of = |member: &Member| member.stable + member.delivered + member.behind;
         let all = self.members.iter().map(of).sum();
-        (waits || !alone && self.next.is_none()).then_some(all)
+        (waits || !alone && self.log.resumed().is_none()).then_some(all)
+    }
+
+    /// The view.
+    pub const fn ring(&self) -> RingId {
+        self.ring
+    }
+
+    /// Whether the view has not ended.
+    pub const fn is_live(&self) -> bool {
+        !self.frozen
+    }
+
+    /// Whether this process is the only member.
+    pub const fn is_alone(&self) -> bool {
+        self.members.len() == 1
+    }
+
+    /// The bytes of the packets that are here and were not delivered.
+    pub fn kept_bytes(&self) -> usize {
+        self.members.iter().map(|member| member.bytes).sum()
     }
 
     /// The member behind another one.
-    pub fn successor_of(&self, member: usize) -> usize {
+    fn successor_of(&self, member: usize) -> usize {
         (member + 1) % self.members.len()
     }
 
-    pub fn successor(&self) -> usize {
+    fn successor(&self) -> usize {
         self.successor_of(self.me)
     }
 
-    pub fn predecessor(&self) -> usize {
+    fn predecessor(&self) -> usize {
         (self.me + self.members.len() - 1) % self.members.len()
+    }
+
+    /// The process to which this one sends: itself if it is alone.
+    pub fn successor_process(&self) -> Process {
+        self.processes[self.successor()]
     }
 
     pub fn is_successor(&self, peer: Process) -> bool {
@@ -136,7 +132,7 @@ impl Run {
     }
 
     /// Whether packets of this member are passed on: those of the successor have come round.
-    pub fn passes_on(&self, sender: usize) -> bool {
+    fn passes_on(&self, sender: usize) -> bool {
         let end = if mutants::on(Mutant::L04) {
             self.me
         } else {
@@ -169,13 +165,13 @@ impl Run {
         if sender == self.me {
             self.land();
         } else {
-            self.poke |= self.next.is_some() && self.untold(sender) >= self.tell_every;
+            self.poke |= self.log.resumed().is_some() && self.untold(sender) >= self.tell_every;
         }
     }
 
     /// The number up to which all members from the one behind `sender` to this process have delivered the packets of
     /// `sender`: the successor may be told.
-    pub fn delivered_behind(&self, sender: usize) -> u64 {
+    fn delivered_behind(&self, sender: usize) -> u64 {
         let member = &self.members[sender];
         if self.predecessor() == sender {
             member.delivered
@@ -185,13 +181,13 @@ impl Run {
     }
 
     /// The number of packets of another member that were delivered and not told.
-    pub fn untold(&self, sender: usize) -> u64 {
+    fn untold(&self, sender: usize) -> u64 {
         self.delivered_behind(sender)
             .saturating_sub(self.members[sender].told_delivered)
     }
 
     /// Makes room for other own packets, in place of those that all have delivered.
-    pub fn land(&mut self) {
+    fn land(&mut self) {
         let own = &self.members[self.me];
         let done = if mutants::on(Mutant::L08) {
             own.stable
@@ -200,24 +196,73 @@ impl Run {
         } else {
             own.delivered.min(own.behind)
         };
-        let first = own.passed + 1 - self.flight.len() as u64;
-        for _ in first..=done {
-            self.flight_bytes -= self.flight.pop_front().unwrap_or(0);
-            self.poke = true;
+        self.poke |= self.flight.land(own.passed, done);
+    }
+
+    /// The link to a node has come up or gone down: neighbours begin again.
+    pub fn on_link(&mut self, node: NodeId) {
+        if self.processes[self.predecessor()].node == node {
+            self.resume.restart();
+        }
+        if self.processes[self.successor()].node == node {
+            self.log.on_link();
         }
     }
 
-    /// Whether an own packet may be sent. One always may.
-    pub fn is_window_open(&self) -> bool {
-        let after = self.flight_bytes + self.frame_bytes + PACKET_COST;
-        self.flight.is_empty() || after <= self.window
+    /// The process that a hello is due to; `None` if none is due.
+    pub fn greets(&self) -> Option<Process> {
+        let is_due = self.resume.is_due() && !self.is_alone();
+        is_due.then(|| self.processes[self.predecessor()])
+    }
+
+    /// The hello, which says what is here.
+    pub fn hello(&self) -> Hello {
+        Hello {
+            ring: self.ring,
+            epoch: self.resume.next_epoch(),
+            received: self.members.iter().map(|member| member.received).collect(),
+        }
+    }
+
+    /// The hello is sent.
+    pub const fn on_hello_sent(&mut self) {
+        self.resume.say();
+    }
+
+    /// Whether a batch of this epoch answers the last hello.
+    pub const fn is_answered_by(&self, epoch: u32) -> bool {
+        self.resume.is_answered_by(epoch)
+    }
+
+    /// The session in which the successor has said which packets it has; `None` if it has to say so yet.
+    pub fn session(&self) -> Option<Session> {
+        self.log.resumed().map(|resumed| resumed.session())
+    }
+
+    /// The time of the next step, if nothing happens before, and the reason.
+    pub fn next_time(&self, now: Time) -> Option<(Time, TimerReason)> {
+        if self.poke {
+            return Some((now, TimerReason::Other("lcr: delivered")));
+        }
+        let again = self.resume.next_time();
+        again.map(|at| (at, TimerReason::Other("lcr: ask again")))
+    }
+
+    /// It is this time.
+    pub fn on_time(&mut self, now: Time) {
+        self.resume.on_time(now);
+    }
+
+    /// Everything that could be sent was sent.
+    pub const fn rest(&mut self) {
+        self.poke = false;
     }
 
     /// Ends the view.
     pub fn freeze(&mut self) -> Frozen {
         self.frozen = true;
         self.poke = false;
-        self.log.clear();
+        self.log.end();
         for item in core::mem::take(&mut self.input) {
             if let Item::Packet(entry) = item {
                 // Packets that wait for their turn are held as well.
@@ -246,27 +291,29 @@ impl Run {
         let count = self.processes.len();
         assert!(self.me < count, "this process is in the view");
         assert_eq!(self.members.len(), count, "each member has its state");
-        assert!(
-            self.next.is_none() || count > 1,
-            "nobody follows who is alone"
-        );
-        assert!(
-            self.next
-                .as_ref()
-                .is_none_or(|next| next.has.len() == count),
-            "a hello speaks of each member"
-        );
         assert!(self.tell_every >= 1, "progress is told");
-        if self.flight.len() <= FEW {
-            assert_eq!(
-                self.flight_bytes,
-                self.flight.iter().sum::<usize>(),
-                "what is on its way is counted"
-            );
-        }
+        self.flight.check();
         if !self.frozen {
-            assert!(self.sent <= self.log.len(), "what was sent is remembered");
+            self.log.check(count);
             self.members.iter().for_each(Member::check);
+            self.check_bytes();
+        }
+    }
+
+    /// Asserts that the bytes of each member are those of its packets here.
+    fn check_bytes(&self) {
+        let kept = |member: &Member| member.pending.len();
+        let all: usize = self.members.iter().map(kept).sum();
+        if all + self.input.len() > FEW {
+            return;
+        }
+        for (sender, member) in self.members.iter().enumerate() {
+            let waits = self.input.iter().filter_map(|item| match item {
+                Item::Packet(entry) if usize::from(entry.sender) == sender => Some(entry),
+                _ => None,
+            });
+            let bytes: usize = member.pending.iter().chain(waits).map(cost).sum();
+            assert_eq!(member.bytes, bytes, "what is here is counted");
         }
     }
 }

@@ -316,14 +316,20 @@ impl Records {
         }
         let record = self.rest.split_to(at + size);
         Frame::parse(record.slice(at..))?;
-        Ok(Record::Packet(Entry {
+        let entry = Entry {
             sender: sender as u16,
             number,
             service,
             record,
             clock_at: clock_at as u8,
             frame_at: at as u16,
-        }))
+        };
+        debug_assert_eq!(
+            entry.gains().count(),
+            sender,
+            "a clock has a number for each member before the sender"
+        );
+        Ok(Record::Packet(entry))
     }
 
     fn varint(&self, at: &mut usize) -> Result<u64, DecodeError> {

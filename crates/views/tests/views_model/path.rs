@@ -84,7 +84,6 @@ impl Sequencer {
             to: Target::Others,
             burst: Burst::single(bytes),
             after: None,
-            pace: None,
         });
     }
 

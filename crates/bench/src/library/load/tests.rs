@@ -1,6 +1,8 @@
-use rota_core::contract::{Incarnation, MessageId, NodeId, Process};
+use rota_core::contract::{Incarnation, Message, MessageId, NodeId, Process};
+use rota_node::NodeConfig;
 
 use super::*;
+use crate::options::{Mode, ServiceName};
 
 const SPAN: Span = Span {
     start: 1000,
@@ -42,7 +44,23 @@ fn delivery(node: u16, payload: &[u8]) -> Delivery {
 }
 
 fn closed_loop(most: u32) -> (LoadApp, Room) {
-    let mut app = LoadApp::new(1, 3, Service::Agreed, 16, Plan::UnderWay(most));
+    let task = Task {
+        node: 1,
+        config: NodeConfig::loopback(3, 20_000),
+        mode: Mode::Library,
+        service: ServiceName::Agreed,
+        size: 16,
+        plan: Plan::UnderWay(most),
+        warm_up_ns: 0,
+        duration_ns: 1,
+        drain_ns: 0,
+        trials: false,
+        series_ns: None,
+        waste_ns: 0,
+        rings: None,
+        running: None,
+    };
+    let mut app = LoadApp::new(&task, task.plan.clone());
     app.begin(SPAN);
     let room = Room {
         room: 100,

@@ -19,6 +19,7 @@ use puppet::{Program, Puppet};
 use stage::Stage;
 
 use crate::from_c::{Workshop, ffi};
+use crate::languages::{go_program, java_program};
 
 /// Connections of each library, where nobody asks for more.
 const SLICE: u64 = 60;
@@ -63,6 +64,16 @@ fn cuts_of_the_client_in_c() {
     let workshop = Workshop::new();
     let program = workshop.compile(&ffi("tests/cuts.c"), &["-lrota", "-lpthread"]);
     campaign("c", &mut Program::start(workshop.command(&program)));
+}
+
+#[test]
+fn cuts_of_the_client_in_go() {
+    campaign("go", &mut Program::start(go_program("cuts")));
+}
+
+#[test]
+fn cuts_of_the_client_in_java() {
+    campaign("java", &mut Program::start(java_program("Cuts")));
 }
 
 /// Of both clients for Python, where the package is there.

@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 
 use crate::groups::event::Connection;
 use crate::groups::name::ClientName;
+use crate::invariants::FEW;
 
 #[derive(Debug)]
 struct Owed {
@@ -41,6 +42,15 @@ impl Gone {
     /// The bytes of all gone clients.
     pub const fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Their invariants.
+    pub fn check(&self) {
+        let few = self.owed.len() <= FEW;
+        assert!(
+            !few || self.bytes == self.owed.values().map(|owed| owed.bytes).sum(),
+            "what gone clients have on its way is counted"
+        );
     }
 
     /// The number of gone clients.

@@ -2,9 +2,7 @@
 
 use alloc::collections::BTreeMap;
 
-use super::Clients;
-use crate::groups::event::Connection;
-use crate::groups::limits::Owner;
+use crate::groups::limits::{Limits, Owner};
 
 /// The counts of all clients of this daemon.
 #[derive(Debug, Default)]
@@ -33,21 +31,28 @@ impl Memberships {
         }
     }
 
+    /// Whether a client of this owner that is in `groups` groups may be in one more.
+    pub fn have_room(&self, limits: &Limits, owner: Option<Owner>, groups: usize) -> bool {
+        groups < limits.client_memberships
+            && self.of(owner) < limits.owner_memberships
+            && self.all < limits.memberships
+    }
+
+    /// The number of memberships of all clients.
+    pub const fn all(&self) -> usize {
+        self.all
+    }
+
+    /// Their invariants.
+    pub fn check(&self) {
+        assert!(
+            self.by_owner.values().sum::<usize>() <= self.all,
+            "memberships of owners are memberships"
+        );
+    }
+
     fn of(&self, owner: Option<Owner>) -> usize {
         let count = owner.and_then(|owner| self.by_owner.get(&owner));
         count.copied().unwrap_or(0)
-    }
-}
-
-impl Clients {
-    /// Whether the client may be in one more group.
-    pub(super) fn may_join(&self, connection: Connection) -> bool {
-        let limits = &self.limits;
-        let client = self.connected.get(&connection);
-        client.is_some_and(|client| {
-            client.wants.len() < limits.client_memberships
-                && self.memberships.of(client.owner) < limits.owner_memberships
-                && self.memberships.all < limits.memberships
-        })
     }
 }

@@ -2,7 +2,8 @@
 
 use rota_client::protocol::Reply;
 
-use super::super::telling::MOST_BYTES;
+use super::super::counters::Counter;
+use super::super::fanout::MOST_BYTES;
 use super::{Far, House, join, leave};
 
 const MEMBERS: usize = 200;
@@ -35,20 +36,20 @@ fn deliver_all(house: &mut House, crowd: &mut [Far]) -> (Most, usize) {
         house.serve();
         while house.hub.has_room() && house.deliver() {
             delivered = true;
-            most.told = most.told.max(house.hub.dirty_bytes);
+            most.told = most.told.max(house.hub.clientele.told_bytes());
         }
         let own = |house: &House| -> usize {
-            let sessions = house.hub.sessions.iter();
+            let sessions = house.hub.clientele.sessions().iter();
             sessions
-                .map(|(_, session)| session.speech.kept_alone())
+                .map(|(_, session)| session.speech().kept_alone())
                 .sum()
         };
         most.kept = most.kept.max(own(house));
-        let before = house.hub.dirty_bytes;
+        let before = house.hub.clientele.told_bytes();
         house.hub.flush();
         most.offered = most
             .offered
-            .max(before.saturating_sub(house.hub.dirty_bytes));
+            .max(before.saturating_sub(house.hub.clientele.told_bytes()));
         for far in &mut *crowd {
             let told = far.take();
             views += told
@@ -56,7 +57,7 @@ fn deliver_all(house: &mut House, crowd: &mut [Far]) -> (Most, usize) {
                 .filter(|told| matches!(told, Reply::View(_)))
                 .count();
         }
-        let waits = !house.hub.changes.waiting.is_empty();
+        let waits = house.hub.clientele.has_waiting_changes();
         if !delivered && !waits && !house.hub.has_work() {
             return (most, views);
         }
@@ -92,7 +93,7 @@ fn a_storm_of_views_is_told_in_steps_shared_by_all_and_costs_no_reader_its_conne
     assert!(most.told <= MOST_BYTES + MEMBERS * view, "{}", most.told);
     assert!(most.offered <= MOST_BYTES + (1 << 20), "{}", most.offered);
     assert!(most.kept < MOST_BYTES / 8, "{}", most.kept);
-    assert_eq!(house.hub.counters.slow, 0);
+    assert_eq!(house.hub.clientele.journal().counted(Counter::Slow), 0);
 }
 
 /// With a new configuration all groups change at once.
@@ -109,7 +110,7 @@ fn one_delivery_that_changes_much_is_told_in_steps() {
     assert!(views > 10 * MEMBERS * MEMBERS, "{views}");
     let view = 64 + 15 * (MEMBERS + 1);
     assert!(most.told <= MOST_BYTES + MEMBERS * view, "{}", most.told);
-    assert_eq!(house.hub.counters.slow, 0);
+    assert_eq!(house.hub.clientele.journal().counted(Counter::Slow), 0);
 }
 
 #[test]
@@ -128,8 +129,14 @@ fn clients_that_read_nothing_share_what_may_wait_for_all() {
         // The members do not read.
         deliver_all(&mut house, &mut []);
         storm.take();
-        let kept: usize = house.hub.sessions.iter().map(|(_, one)| one.kept()).sum();
+        let kept: usize = house
+            .hub
+            .clientele
+            .sessions()
+            .iter()
+            .map(|(_, one)| one.kept())
+            .sum();
         assert!(kept <= 8 * 262_144 + 2 * MOST_BYTES, "{kept}");
     }
-    assert!(house.hub.counters.slow > 0);
+    assert!(house.hub.clientele.journal().counted(Counter::Slow) > 0);
 }

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use rota_client::protocol::{Reply, Request};
 
+use super::super::counters::Counter;
 use super::{House, join};
 
 fn frame(request: &Request) -> Vec<u8> {
@@ -47,7 +48,7 @@ fn a_client_that_asks_and_reads_nothing_is_gone_in_the_end() {
     let joins = (0..20).map(|at| join(at, &format!("{at:a>30}")));
     let lists = (0..100).map(|request| Request::List { request, group });
     let much: Vec<u8> = joins.chain(lists).flat_map(|ask| frame(&ask)).collect();
-    while house.hub.sessions.iter().all(|(_, one)| !one.has_to_read) {
+    while !house.hub.clientele.watches_askers() {
         far.socket.write_all(&much).expect("there is room");
         house.settle();
     }
@@ -66,7 +67,7 @@ fn a_client_that_asks_and_reads_nothing_is_gone_in_the_end() {
     house.now = house.now.after(2_000_000_000);
     house.settle();
     assert_eq!(clients(&mut house), 0);
-    assert_eq!(house.hub.counters.slow, 1);
+    assert_eq!(house.hub.clientele.journal().counted(Counter::Slow), 1);
 }
 
 /// A connection whose own descriptor lies in it unread never ends.
@@ -82,5 +83,5 @@ fn a_client_that_sends_its_own_descriptor_and_goes_is_gone() {
     house.settle();
     let status = house.hub.status(rota_core::contract::Status::default());
     assert_eq!(status.clients.len(), 0, "{:?}", status.clients);
-    assert_eq!(house.hub.groups.count_groups(), 0);
+    assert_eq!(house.hub.clientele.groups().count_groups(), 0);
 }

@@ -5,13 +5,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::super::codec::{Source, put_config};
+use super::super::codec::Source;
 use super::super::config::Arbiter;
 use super::super::disk::Effect;
 use super::super::peers::Peers;
 use super::super::word::{Arbitration, Hello, Word};
-use super::election::CampaignReason;
-use super::{Around, Campaign, Membership, sort};
+use super::candidacy::{Campaign, CampaignReason};
+use super::{Around, Membership, sort};
 use crate as paxos;
 use crate::{AcceptorId, Ballot, Candidate, Config, Round};
 use rota_core::contract::{NodeId, Process};
@@ -20,32 +20,12 @@ use rota_core::mutants::{self, Mutant};
 /// A process that lacks no more instances than these may well coordinate: this number of votes is told soon.
 pub const MOST_BEHIND: u64 = 256;
 
-/// The question of a candidate.
-#[derive(Debug)]
-pub enum Asking {
-    /// A message to these voters.
-    Voters(Vec<NodeId>, Word),
-    /// The service is asked for a configuration with this number.
-    Service(Round, Bytes),
-}
-
-/// The result of an answer of the register.
-#[derive(Debug)]
-pub enum Answered {
-    /// This configuration follows.
-    Chosen(Arc<Config>),
-    /// The candidate asks the next question.
-    GoesOn,
-    /// Nothing yet.
-    Waits,
-}
-
 impl Membership {
     /// Stands for a configuration without processes that are not there, and with all that want to come in. `suspect`: a
     /// process to leave out though it may seem to be there. `lead`: with another coordinator, which is this process
     /// unless it yields. `false` if too few acceptors are there for it.
     pub fn stand(&mut self, around: &Around<'_>, suspect: Option<Process>, lead: bool) -> bool {
-        self.election.begin();
+        self.candidacy.begin();
         self.try_later(around);
         let why = CampaignReason {
             suspect,
@@ -56,11 +36,8 @@ impl Membership {
         let (Some(wanted), Some(config)) = (self.wanted(around, why), &self.config) else {
             return false;
         };
-        self.election.why = why;
-        if wanted.coordinator != config.coordinator {
-            self.election.yielded = why.yields;
-        }
-        self.election.candidate = Some(match around.cx.settings.arbiter {
+        let is_other = wanted.coordinator != config.coordinator;
+        let campaign = match around.cx.settings.arbiter {
             Arbiter::Service => Campaign::Service(wanted),
             Arbiter::Embedded => {
                 let (number, voters) = (wanted.number, config.acceptors.clone());
@@ -68,7 +45,8 @@ impl Membership {
                 let count = own.map_or(0, |ballot| ballot.count).saturating_add(1);
                 Campaign::Register(Candidate::new(number, voters, around.cx.me, count, wanted))
             }
-        });
+        };
+        self.candidacy.stand(campaign, why, is_other);
         true
     }
 
@@ -79,15 +57,9 @@ impl Membership {
         if self.stands_in_the_way(around) {
             return false;
         }
-        let wanted = self.wanted(around, self.election.why);
+        let wanted = self.wanted(around, self.candidacy.why());
         let own = self.promised();
-        match (&mut self.election.candidate, wanted) {
-            (Some(Campaign::Register(candidate)), wanted) => candidate.again(own, wanted),
-            (Some(Campaign::Service(old)), Some(wanted)) => *old = wanted,
-            (Some(Campaign::Service(_)), None) => {}
-            (None, _) => return false,
-        }
-        true
+        self.candidacy.stand_again(own, wanted)
     }
 
     /// The ballot that this acceptor has promised. A candidate that did not go beyond it would trail for ever behind another one whose
@@ -108,9 +80,9 @@ impl Membership {
 
     fn try_later(&mut self, around: &Around<'_>) {
         let Self {
-            election, random, ..
+            candidacy, random, ..
         } = self;
-        election.try_later(around.cx, |end| random.below(end));
+        candidacy.try_later(around.cx, |end| random.below(end));
     }
 
     /// The configuration that this process wants now; `None` if too few acceptors are there for it.
@@ -171,24 +143,7 @@ impl Membership {
     /// all of them first. No process yields twice: others may know no more, or may not be able to coordinate.
     fn yields(&self, around: &Around<'_>) -> bool {
         let is_behind = around.learning.learner.is_behind(MOST_BEHIND);
-        is_behind && !mutants::on(Mutant::U39) && !self.election.yielded
-    }
-
-    /// The question of the candidate: to one of the voters, or to all of them, or to the service.
-    pub fn asking(&self, to: Option<NodeId>) -> Option<Asking> {
-        let candidate = match self.election.candidate.as_ref()? {
-            Campaign::Register(candidate) => candidate,
-            Campaign::Service(wanted) => {
-                let mut bytes = Vec::new();
-                put_config(&mut bytes, wanted);
-                let asking = Asking::Service(wanted.number, bytes.into());
-                return to.is_none().then_some(asking);
-            }
-        };
-        let voters = candidate.voters().iter().map(|who| who.node);
-        let voters = voters.filter(|node| to.is_none_or(|to| to == *node));
-        let word = Word::Ask(candidate.number(), candidate.word());
-        Some(Asking::Voters(voters.collect(), word))
+        is_behind && !mutants::on(Mutant::U39) && !self.candidacy.has_yielded()
     }
 
     /// An acceptor is asked about the configuration after its own. Returns its answer, for when that is durable.
@@ -226,33 +181,9 @@ impl Membership {
             let is_in = config.ring.iter().any(|process| process.node == node);
             !is_in && self.is_there(around.cx, around.links, config.coordinator)
         };
-        let stands = self.election.candidate.is_some();
+        let stands = self.candidacy.stands();
         let is_well = !stands && self.config.as_ref().is_some_and(outside);
         is_well && !mutants::on(Mutant::U87)
-    }
-
-    /// An acceptor has answered the candidate.
-    pub fn on_answer(
-        &mut self,
-        (node, number): (NodeId, Round),
-        who: AcceptorId,
-        word: Arbitration,
-    ) -> Answered {
-        let Some(Campaign::Register(candidate)) = &mut self.election.candidate else {
-            return Answered::Waits;
-        };
-        if candidate.number() != number || who.node != node {
-            return Answered::Waits;
-        }
-        let is_asking = |word: &Arbitration| matches!(word, paxos::Word::Prepare(_));
-        let asked = is_asking(&candidate.word());
-        let chosen = candidate.on_word(who, word);
-        let goes_on = asked && !is_asking(&candidate.word());
-        match chosen {
-            Some(config) => Answered::Chosen(config),
-            None if goes_on => Answered::GoesOn,
-            None => Answered::Waits,
-        }
     }
 }
 

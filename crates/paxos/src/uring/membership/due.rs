@@ -6,8 +6,7 @@ use super::super::context::Context;
 use super::super::lead::RoundCoordinator;
 use super::super::stream::Stream;
 use super::campaign::MOST_BEHIND;
-use super::election::doubled;
-use super::{Around, MOST_PUT_OFF, MOST_WAITS, Membership};
+use super::{Around, MOST_WAITS, Membership};
 use crate::Round;
 use rota_core::contract::{Process, Time};
 use rota_core::mutants::{self, Mutant};
@@ -38,21 +37,16 @@ impl Membership {
         let before = stream.predecessor()?;
         let election = &self.election;
         let patience = around.cx.settings.patience;
-        // Its messages of this ring may wait behind other messages, but not for ever.
-        let most = stream.heard.after(MOST_ASIDE * patience.silence);
-        let alive = match mutants::on(Mutant::U99) {
-            true => stream.heard,
-            false => stream.heard.max(stream.alive.min(most)),
-        };
+        let alive = stream.silent_since(MOST_ASIDE * patience.silence);
         let silent = alive.after(election.silence(around.cx));
-        if election.gone.contains(&before) {
-            return Some(election.known);
+        if self.absent.has_left(before) {
+            return Some(election.known());
         }
         if around.links.has(before) {
             return Some(silent);
         }
-        let since = election.down.get(&before).copied();
-        let since = since.unwrap_or(election.known).max(election.known);
+        let (since, known) = (self.absent.down_since(before), election.known());
+        let since = since.unwrap_or(known).max(known);
         Some(silent.min(since.after(patience.link)))
     }
 
@@ -66,14 +60,14 @@ impl Membership {
             true => MOST_ASIDE + 2,
             false => 2,
         };
-        let at = since.max(self.election.known).after(times * silence);
+        let at = since.max(self.election.known()).after(times * silence);
         (!mutants::on(Mutant::U107)).then_some(at)
     }
 
     /// The time at which the round has taken too long to begin.
     fn stalled_at(&self, around: &Around<'_>) -> Option<Time> {
         let stream = around.ring?;
-        let begun = around.learning.learner.round() == stream.round;
+        let begun = around.learning.learner.round() == stream.round();
         if begun || !around.voter.votes() {
             return None;
         }
@@ -81,10 +75,10 @@ impl Membership {
         let wait = 2 * patience.silence + self.place_among_acceptors(around.cx) * patience.retry;
         // A link on which a part of a promise takes longer than that needs more.
         let since = match mutants::on(Mutant::U53) {
-            true => self.election.known,
+            true => self.election.known(),
             false => self.election.nearer(),
         };
-        Some(since.after(doubled(wait, self.election.unbegun)))
+        Some(since.after(self.election.wait_to_begin(wait)))
     }
 
     /// The time at which another round is to begin, since this one cannot go on: this acceptor has not voted for some
@@ -93,13 +87,15 @@ impl Membership {
     fn round_at(&self, around: &Around<'_>) -> Option<Time> {
         around.ring?;
         let patience = around.cx.settings.patience;
-        let later = |wait: u64| doubled(wait, self.election.rounds);
+        let (known, later) = (self.election.known(), |wait| {
+            self.election.wait_for_round(wait)
+        });
         let is_behind = around.learning.learner.is_behind(MOST_BEHIND);
         let early = around.voter.is_early() && around.voter.is_well() && !is_behind;
-        let early = early.then(|| self.election.known.after(later(patience.retry)));
+        let early = early.then(|| known.after(later(patience.retry)));
         let waits = around.leading.and_then(RoundCoordinator::waits_since);
         let waits = waits.filter(|_| !mutants::on(Mutant::U54));
-        let waits = waits.map(|since| since.max(self.election.known));
+        let waits = waits.map(|since| since.max(known));
         let waits = waits.map(|since| since.after(later(patience.disk + patience.silence)));
         early.into_iter().chain(waits).min()
     }
@@ -112,10 +108,10 @@ impl Membership {
         if !stands || self.is_there(cx, links, config.coordinator) {
             return None;
         }
-        let down = self.election.down.get(&config.coordinator).copied();
+        let down = self.absent.down_since(config.coordinator);
         let patience = cx.settings.patience;
         let gone = down.map_or(Time(0), |at| at.after(patience.link));
-        let at = self.election.stand.max(gone);
+        let at = self.outside.stands_at().max(gone);
         // A service asks no acceptor: the members of the ring come first.
         let mut ring = config.ring.iter();
         let others = ring.any(|process| self.is_there(cx, links, *process));
@@ -131,7 +127,7 @@ impl Membership {
     /// The time at which processes that want it are taken in: not while a round still gets nearer to its beginning, as
     /// the next one would have to be told everything from the start.
     fn admit_at(&self, around: &Around<'_>) -> Option<Time> {
-        let at = self.election.admit?;
+        let at = self.election.admits_at()?;
         let begun: Round = around.learning.learner.round();
         if begun == self.number() || mutants::on(Mutant::U65) {
             return Some(at);
@@ -145,22 +141,16 @@ impl Membership {
     /// way.
     fn view_at(&self, around: &Around<'_>) -> Option<Time> {
         let lacks = around.learning.hand_out.lacks_view() && around.ring.is_some();
-        let times = match mutants::on(Mutant::U67) {
-            true => 0,
-            false => self.election.views,
-        };
-        let wait = doubled(around.cx.settings.patience.retry, times);
-        lacks.then(|| self.election.known.after(wait))
+        let retry = around.cx.settings.patience.retry;
+        let wait = self.election.wait_for_view(retry);
+        lacks.then(|| self.election.known().after(wait))
     }
 
     /// The time of the next step if nothing happens before.
     pub fn next_time(&self, around: &Around<'_>) -> Option<Time> {
-        let join = around.ring.is_none().then_some(self.election.join);
-        if self.election.candidate.is_some() {
-            return [join, Some(self.election.again)]
-                .into_iter()
-                .flatten()
-                .min();
+        let join = around.ring.is_none().then_some(self.outside.joins_at());
+        if let Some(again) = self.candidacy.again_at() {
+            return join.into_iter().chain([again]).min();
         }
         let times = [
             join,
@@ -177,13 +167,12 @@ impl Membership {
 
     /// Whether it is time to ask to be taken in.
     pub fn asks_to_join(&self, around: &Around<'_>) -> bool {
-        around.ring.is_none() && self.election.join <= around.cx.now
+        around.ring.is_none() && self.outside.joins_at() <= around.cx.now
     }
 
     /// Whether this process stands; if so, whether it is time to try again.
     pub fn candidacy_is_due(&self, now: Time) -> Option<bool> {
-        let stands = self.election.candidate.is_some();
-        stands.then(|| self.election.again <= now)
+        self.candidacy.again_at().map(|again| again <= now)
     }
 
     /// The step that is due, if this process does not stand.
@@ -200,10 +189,10 @@ impl Membership {
         } else if is_due(self.admit_at(around), now) {
             Some(Due::Again)
         } else if is_due(self.view_at(around), now) {
-            self.election.views += 1;
+            self.election.wants_view();
             Some(Due::Again)
         } else if is_due(self.round_at(around), now) {
-            self.election.rounds += 1;
+            self.election.wants_round();
             Some(Due::Again)
         } else {
             None
@@ -215,15 +204,15 @@ impl Membership {
     pub fn put_off(&mut self, around: &Around<'_>) -> Option<Time> {
         let now = around.cx.now;
         if is_due(self.admit_at(around), now) {
-            self.election.admit = None;
+            self.election.stop_admitting();
         }
-        if self.election.candidate.is_some() {
+        if self.candidacy.stands() {
             return None;
         }
         let later = now.after(around.cx.settings.patience.retry);
         let suspects = is_due(self.suspect_at(around), now);
         if suspects {
-            self.election.known = later;
+            self.election.put_off_suspicion(later);
         }
         let put_off = [
             self.apart_at(around),
@@ -232,29 +221,19 @@ impl Membership {
             self.round_at(around),
         ];
         if put_off.into_iter().any(|at| is_due(at, now)) {
-            (self.election.known, self.election.moved) = (later, later);
+            self.election.put_off(later);
         }
         if is_due(self.stand_at(around), now) {
-            self.election.stand = later;
+            self.outside.stand_at(later);
         }
         suspects.then_some(later)
     }
 
     /// This process is not in the ring: it asks to be taken in, and stands itself if nobody is there to ask.
     pub fn on_outside(&mut self, cx: &Context, was_in: bool) {
-        let patience = cx.settings.patience;
         let place = self.place_among_acceptors(cx);
-        let random = self.random.below(patience.retry);
-        let election = &mut self.election;
-        let join = cx.now.after(election.waits * patience.retry);
-        // A process that waits already does not begin anew with each configuration of the others.
-        election.join = match was_in || mutants::on(Mutant::U103) {
-            true => join,
-            false => join.min(election.join),
-        };
-        let waits = election.waits.min(MOST_PUT_OFF) * patience.retry;
-        let wait = patience.silence / 2 + place * patience.retry / 2 + waits + random;
-        election.stand = cx.now.after(wait);
+        let random = self.random.below(cx.settings.patience.retry);
+        self.outside.begin(cx, was_in, (place, random));
     }
 
     fn place_among_acceptors(&self, cx: &Context) -> u64 {

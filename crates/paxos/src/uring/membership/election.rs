@@ -1,16 +1,13 @@
-//! The state of elections at a process: its knowledge of the others, and its waits.
-
-use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::sync::Arc;
+//! The age of the newest configuration, and the patience with it: the time that its round takes to begin, the tries
+//! that were in vain, and the time for which the predecessor may be silent.
 
 use super::super::context::Context;
-use super::{MOST_PUT_OFF, MOST_WAITS};
-use crate::{Candidate, Config};
-use rota_core::contract::{NodeId, Process, Time};
+use crate::Config;
+use rota_core::contract::{NodeId, Time};
 use rota_core::mutants::{self, Mutant};
 
 /// The number of times that a wait doubles, at most.
-const MOST_DOUBLED: u32 = 6;
+pub(super) const MOST_DOUBLED: u32 = 6;
 
 /// A configuration lasts that is not over in this many times the silence after which a predecessor is suspected.
 const LASTS: u64 = 10;
@@ -19,67 +16,29 @@ const FEW_SHORT: u32 = 3;
 /// The number of times, at most, that the silence doubles: once with each further one that does not last.
 const MOST_LONGER: u32 = 3;
 
-/// The configuration that this process wants, and the authority that it asks.
-#[derive(Debug)]
-pub enum Campaign {
-    /// The acceptors are asked.
-    Register(Candidate<Arc<Config>>),
-    /// The service is asked.
-    Service(Arc<Config>),
-}
-
-/// The reason why a process stands.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CampaignReason {
-    /// The process that it leaves out though there is a link.
-    pub suspect: Option<Process>,
-    /// The coordinator is to be another one.
-    pub lead: bool,
-    /// It lets the next process coordinate instead of itself.
-    pub yields: bool,
-}
-
-/// The state of elections at a process.
+/// See the module's page.
 #[derive(Debug, Default)]
 pub struct Election {
-    pub(super) candidate: Option<Campaign>,
-    pub(super) why: CampaignReason,
-    /// It let another process coordinate when it last wanted another coordinator.
-    pub(super) yielded: bool,
-    /// The time at which the candidate tries again.
-    pub(super) again: Time,
     /// The time at which the configuration became known; later, if a step was put off.
-    pub(super) known: Time,
+    known: Time,
     /// The time at which the round last got nearer to its beginning.
-    pub(super) moved: Time,
+    moved: Time,
     /// The amount that the coordinator was told for the round to begin, as far as is known.
-    pub(super) told: u64,
-    /// The number of tries of the candidate.
-    tries: u32,
+    told: u64,
     /// The number of configurations in succession without a round that has begun here.
-    pub(super) unbegun: u32,
+    unbegun: u32,
     /// The number of times that another round was wanted, for votes that nobody could cast, since a configuration
     /// lasted.
-    pub(super) rounds: u32,
+    rounds: u32,
     /// The number of times that members were to be named once more since then.
-    pub(super) views: u32,
+    views: u32,
     /// The number of configurations that did not last and ended as another node was left out than the last time, less
     /// those that lasted.
     short: u32,
     /// The node that was left out last.
     left_out: Option<NodeId>,
-    /// By process: the time since which there is no link.
-    pub(super) down: BTreeMap<Process, Time>,
-    /// Processes that have said that they leave.
-    pub(super) gone: BTreeSet<Process>,
-    /// The time at which this process, outside the ring, asks to be taken in.
-    pub(super) join: Time,
-    /// The wait for that, as a multiple of the retry time: 0 at first, then 1, and doubled each time.
-    pub(super) waits: u64,
-    /// The time at which this process, outside the ring, stands itself, if nobody coordinates.
-    pub(super) stand: Time,
     /// The time at which the coordinator takes in processes that want it.
-    pub(super) admit: Option<Time>,
+    admit: Option<Time>,
 }
 
 /// A wait that doubles each time.
@@ -98,16 +57,9 @@ impl Election {
         self.known = now;
     }
 
-    /// There is a link to a process.
-    pub fn on_up(&mut self, process: Process) {
-        self.down.remove(&process);
-    }
-
-    /// There is no link to a process any more.
-    pub fn on_down(&mut self, process: Process, now: Time) {
-        // One life of each node is kept.
-        self.down.retain(|who, _| who.node != process.node);
-        self.down.insert(process, now);
+    /// The time at which the configuration became known; later, if a step was put off.
+    pub const fn known(&self) -> Time {
+        self.known
     }
 
     /// The round has got nearer to its beginning.
@@ -132,11 +84,6 @@ impl Election {
         self.told
     }
 
-    /// The time at which this process asks to be taken in.
-    pub const fn joins_at(&self) -> Time {
-        self.join
-    }
-
     /// The time at which the round last got nearer to its beginning.
     pub(super) fn nearer(&self) -> Time {
         self.known.max(self.moved)
@@ -155,8 +102,9 @@ impl Election {
         }
     }
 
-    /// A configuration is over, and `next` follows. Returns whether the one before has lasted.
-    pub(super) fn has_lasted(
+    /// A configuration is over, and `next` follows. `decided`: something was decided in it. Returns whether it has
+    /// lasted.
+    pub(super) fn on_next(
         &mut self,
         cx: &Context,
         before: Option<&Config>,
@@ -168,13 +116,17 @@ impl Election {
             false => 0,
         };
         self.short = self.short.saturating_sub(lasted);
-        let is_out = |process: &&Process| !next.ring.contains(process);
-        let left_out = before.and_then(|config| config.ring.iter().find(is_out));
+        let left_out = before.and_then(|config| {
+            let mut ring = config.ring.iter();
+            ring.find(|process| !next.ring.contains(process))
+        });
         if let Some(left_out) = left_out.filter(|_| lasted == 0) {
             // A node that is left out again and again is silent, and is taken in ever less often: it does not count.
             let last = self.left_out.replace(left_out.node);
             self.short += u32::from(last != Some(left_out.node));
         }
+        (self.known, self.moved) = (cx.now, cx.now);
+        (self.told, self.admit) = (0, None);
         lasted > 0
     }
 
@@ -189,9 +141,33 @@ impl Election {
         self.unbegun = if begun { 0 } else { self.unbegun + 1 };
     }
 
-    /// Processes that want to come in are taken in soon.
-    pub fn admit_soon(&mut self, cx: &Context) {
-        self.admit = Some(cx.now.after(cx.settings.patience.retry / 8));
+    /// A wait for the round to begin, longer with each configuration whose round did not.
+    pub(super) const fn wait_to_begin(&self, wait: u64) -> u64 {
+        doubled(wait, self.unbegun)
+    }
+
+    /// A wait for another round, longer with each that was wanted since a configuration lasted.
+    pub(super) const fn wait_for_round(&self, wait: u64) -> u64 {
+        doubled(wait, self.rounds)
+    }
+
+    /// A wait until members are named once more, longer each time since a configuration lasted.
+    pub(super) fn wait_for_view(&self, wait: u64) -> u64 {
+        let times = match mutants::on(Mutant::U67) {
+            true => 0,
+            false => self.views,
+        };
+        doubled(wait, times)
+    }
+
+    /// Another round is wanted, for votes that nobody can cast.
+    pub(super) const fn wants_round(&mut self) {
+        self.rounds += 1;
+    }
+
+    /// Members are to be named once more.
+    pub(super) const fn wants_view(&mut self) {
+        self.views += 1;
     }
 
     /// The configuration before has lasted: vain tries before it do not count any more.
@@ -202,44 +178,28 @@ impl Election {
         }
     }
 
-    /// Sets the wait of this process until it is taken in: longer each time that it is left out soon, and as at first
-    /// when it was in for long. The time that others were together without it says nothing.
-    pub fn wait_longer(&mut self, was_in: bool, is_out: bool, stays: bool) {
-        let forgets = (stays && was_in) || mutants::on(Mutant::U85);
-        if forgets {
-            self.waits = 0;
-        } else if was_in && is_out {
-            self.waits = (2 * self.waits).clamp(1, MOST_WAITS);
-        }
+    /// Processes that want to come in are taken in soon.
+    pub fn admit_soon(&mut self, cx: &Context) {
+        self.admit = Some(cx.now.after(cx.settings.patience.retry / 8));
     }
 
-    /// Sets the time at which the candidate tries again: each time later, until slow disks have answered. `random`:
-    /// draws a number below the wait and one retry time.
-    pub(super) fn try_later(&mut self, cx: &Context, random: impl FnOnce(u64) -> u64) {
-        let patience = cx.settings.patience;
-        let tries = match mutants::on(Mutant::U55) {
-            true => 0,
-            false => self.tries,
-        };
-        // Twice for each ballot, and once more for the ring's thread.
-        let most = (4 * patience.disk).max(patience.retry << MOST_DOUBLED);
-        let wait = match mutants::on(Mutant::U78) {
-            true => doubled(patience.retry, tries),
-            false => (patience.retry << tries.min(2 * MOST_DOUBLED)).min(most),
-        };
-        let random = random(patience.retry + wait);
-        self.again = cx.now.after(wait / 2 + random);
-        self.tries += 1;
+    /// The time at which the coordinator takes in processes that want it, if any are known.
+    pub(super) const fn admits_at(&self) -> Option<Time> {
+        self.admit
     }
 
-    /// A candidacy begins.
-    pub(super) const fn begin(&mut self) {
-        self.tries = 0;
+    /// They were taken in, or none is left.
+    pub(super) const fn stop_admitting(&mut self) {
+        self.admit = None;
     }
 
-    /// This process has asked to be taken in: sets the time at which it asks again.
-    pub fn asked_to_join(&mut self, cx: &Context) {
-        let pause = (self.waits.min(MOST_PUT_OFF) + 1) * cx.settings.patience.retry;
-        self.join = cx.now.after(pause);
+    /// The predecessor is not suspected before this time.
+    pub(super) const fn put_off_suspicion(&mut self, until: Time) {
+        self.known = until;
+    }
+
+    /// Nothing counts as taking too long before this time.
+    pub(super) const fn put_off(&mut self, until: Time) {
+        (self.known, self.moved) = (until, until);
     }
 }

@@ -1,41 +1,27 @@
 //! The batches for the successor.
 
-use super::super::successor::Successor;
 use super::super::word::Head;
 use super::super::write::Writer;
-use super::{PendingControl, Stream};
+use super::Stream;
+use super::following::{Following, Progress};
 use crate::{Instance, Value};
 use rota_core::contract::{Pieces, Time};
 use rota_core::mutants::{self, Mutant};
 
 impl Stream {
-    /// Whether the next batch waits until all other input has come: it brings no values that the successor lacks, and
-    /// many such batches are small.
+    /// Whether the next batch waits until all other input has come, as the dissemination makes it gather others.
     pub fn puts_off(
         &mut self,
         now: Time,
         head: &Head,
-        (voted, own): (&[Instance], &impl Fn(usize) -> bool),
+        voted: (&[Instance], &impl Fn(usize) -> bool),
     ) -> bool {
-        let (Some(out), Some(_)) = (&self.out, &self.cast) else {
-            return false;
+        let (places, window, values) = (&self.places, &self.window, &self.values);
+        let has_more = |at: Instance| {
+            let has_proposals = places.passes_on() && at < window.next();
+            has_proposals || values.has_unsent()
         };
-        let begins = head.start > 0 && !out.told_start || head.complete && !out.told_complete;
-        let brings = out.lacks.last().is_some_and(|last| *last >= out.at);
-        if begins || brings || self.news == PendingControl::Due {
-            return false;
-        }
-        let mut votes = out.told.iter().zip(voted).enumerate();
-        let has_votes = votes.any(|(index, (told, next))| told < next && !own(index));
-        let goes_on = self.successor() != Some(self.ring[self.coordinator]);
-        let has_proposals = goes_on && out.at < self.window.next();
-        let has_values = self.through.unsent().is_some();
-        self.news = match self.news {
-            _ if !has_votes && !has_proposals && !has_values => PendingControl::None,
-            PendingControl::Waits(since) => PendingControl::Waits(since),
-            PendingControl::None | PendingControl::Due => PendingControl::Waits(now),
-        };
-        true
+        values.gathers_batches() && self.successor.puts_off(now, head, voted, has_more)
     }
 
     /// The next message to the successor, of at most `room` bytes; with nothing in it only if `force`. `own`: whether
@@ -43,59 +29,44 @@ impl Stream {
     pub fn batch(
         &mut self,
         mut head: Head,
-        (voted, learnt, mute): (&[Instance], &[Instance], &[bool]),
+        progress: &Progress<'_>,
         own: impl Fn(usize) -> bool,
         (room, enough): (usize, usize),
         force: bool,
     ) -> Option<Pieces> {
-        let mut out = self.out.take()?;
-        out.at = out.at.max(self.window.first());
-        head.epoch = out.epoch;
-        head.from = out.at;
+        let following = self.successor.following()?;
+        following.begin(&mut head, self.window.first());
         let mut batch = Writer::new(&head, room, enough);
-        self.put_proposals(&mut batch, &mut out);
-        self.put_values(&mut batch);
-        for (index, (told, next)) in out.told.iter_mut().zip(voted).enumerate() {
-            if *told < *next && !own(index) && batch.takes_vote() {
-                batch.voted(index as u8, *next);
-                *told = *next;
-            }
+        self.put_proposals(&mut batch);
+        if !self.places.leads() {
+            self.values.put_values(&self.places, &mut batch);
         }
-        let news = head.start > 0 && !out.told_start || head.complete && !out.told_complete;
-        out.told_start |= head.start > 0;
-        out.told_complete |= head.complete;
+        let following = self.successor.following()?;
+        following.put_votes(&mut batch, progress.voted, &own);
+        let news = following.on_head(&head);
         let leaves = !batch.is_empty() || news || force;
         if leaves {
-            // These records go with others, or with the next heartbeat.
-            for (index, (told, next)) in out.told_learnt.iter_mut().zip(learnt).enumerate() {
-                if *told < *next && !own(index) && batch.takes_vote() {
-                    batch.learnt(index as u8, *next);
-                    *told = *next;
-                }
-            }
-            for (index, (told, mute)) in out.told_mute.iter_mut().zip(mute).enumerate() {
-                if *mute && !*told && !own(index) && batch.takes_vote() {
-                    batch.mute(index as u8);
-                    *told = true;
-                }
-            }
-            self.put_losses(&mut batch, &mut out);
+            let losses = (self.values.losses(), self.places.next());
+            following.put_rest(&mut batch, progress, &own, losses);
         }
-        self.out = Some(out);
         leaves.then(|| batch.finish())
     }
 
-    fn put_proposals(&self, batch: &mut Writer, out: &mut Successor) {
-        if self.successor() == Some(self.ring[self.coordinator]) {
+    fn put_proposals(&mut self, batch: &mut Writer) {
+        let Some(following) = self.successor.following() else {
+            return;
+        };
+        if !self.places.passes_on() {
             return;
         }
-        for item in self.window.from(out.at) {
+        for item in self.window.from(following.at()) {
             match &item.vote.value {
                 Value::Packet { id, frame } => {
-                    let place = self.place(id.process);
-                    let lacks = !mutants::on(Mutant::U29)
-                        && out.lacks.binary_search(&item.vote.first).is_ok();
-                    if !item.whole && !lacks && self.successor_has(place) {
+                    let place = self.places.place(id.process);
+                    let has = !item.whole
+                        && !lacks(following, item.vote.first)
+                        && self.values.successor_has(&self.places, place);
+                    if has {
                         if !batch.takes(0) {
                             return;
                         }
@@ -120,51 +91,11 @@ impl Stream {
                     batch.skip(*count);
                 }
             }
-            out.at = item.vote.end();
+            following.on_proposal(item.vote.end());
         }
     }
+}
 
-    fn put_values(&mut self, batch: &mut Writer) {
-        if self.leads() {
-            return;
-        }
-        self.clean();
-        loop {
-            let through = self.through.unsent();
-            // Multicast values do not go along the ring, but for those that do not get to the coordinator.
-            let own = self.own.unsent().filter(|_| self.cast.is_none());
-            let next = through.and_then(|id| self.place(id.process));
-            let own_first = self.fair.own_first(own.is_some(), next);
-            let Some(id) = (if own_first { own } else { through }) else {
-                return;
-            };
-            let place = self.place(id.process);
-            if let Some(frame) = self.carried.get(id) {
-                if !batch.takes(frame.len()) {
-                    return;
-                }
-                batch.value(place, id, frame);
-                self.fair.on_served(place.unwrap_or(self.me), frame.len());
-            }
-            let queue = if own_first {
-                &mut self.own
-            } else {
-                &mut self.through
-            };
-            queue.sent += 1;
-        }
-    }
-
-    fn put_losses(&self, batch: &mut Writer, out: &mut Successor) {
-        let Some(cast) = &self.cast else {
-            return;
-        };
-        let to = (self.me + 1) % self.ring.len();
-        for (place, (told, count)) in out.told_losses.iter_mut().zip(&cast.losses).enumerate() {
-            if *told < *count && place != to && batch.takes_vote() {
-                batch.lost(place as u8, *count);
-                *told = *count;
-            }
-        }
-    }
+fn lacks(following: &Following, first: Instance) -> bool {
+    !mutants::on(Mutant::U29) && following.lacks(first)
 }

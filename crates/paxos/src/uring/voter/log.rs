@@ -41,14 +41,14 @@ impl Voter {
     /// A request is durable, and all before it.
     pub fn on_persisted(&mut self, cx: &Context, id: PersistId) {
         let at = (cx.now, cx.settings.patience.disk);
-        let done = self.disk.on_persisted(id, &mut self.acceptor, at);
-        self.ready.extend(done);
+        self.disk
+            .on_persisted(id, &mut self.acceptor, at, &mut self.ready);
     }
 
     /// Gives up the log, as the fate of its requests is unknown: this acceptor votes for nothing before its log is open
     /// again. `false` if that was so before.
     pub fn give_up(&mut self, cx: &Context) -> bool {
-        if self.disk.failed {
+        if self.disk.has_failed() {
             return false;
         }
         self.disk.on_failed();
@@ -74,13 +74,13 @@ impl Voter {
             false => self.hang_patience,
         };
         let most = patience.disk * times;
-        let at = self.disk.pace.hangs_at(most, patience.heartbeat)?;
+        let at = self.disk.hangs_at(most, patience.heartbeat)?;
         (!mutants::on(Mutant::U48)).then_some(at)
     }
 
     /// That time has come. Returns whether the log is to be given up.
     pub fn is_late(&mut self, now: Time) -> bool {
-        self.disk.pace.is_late(now)
+        self.disk.is_late(now)
     }
 
     /// The log is open again, or an empty one is. It gets the records that it lacks; then this acceptor votes again.
@@ -91,7 +91,7 @@ impl Voter {
         (records, lost_some): (Vec<(LogId, u64, Bytes)>, bool),
         lacks: &Reopened<'_>,
     ) {
-        if !self.disk.failed || self.disk.damaged {
+        if !self.disk.has_failed() || self.disk.is_damaged() {
             return;
         }
         let found = Found::read(records, lost_some);
@@ -99,9 +99,8 @@ impl Voter {
         let is_others = found
             .store
             .is_some_and(|store| store != self.acceptor.id().store);
-        self.disk.damaged = found.damaged || is_others;
-        self.disk.failed = self.disk.damaged;
-        if self.disk.damaged {
+        self.disk.on_open(found.damaged || is_others);
+        if self.disk.is_damaged() {
             return;
         }
         let votes = found.votes.into_iter().map(|vote| (vote.first, vote));
@@ -111,7 +110,7 @@ impl Voter {
     /// A process that has just started gives its log everything if that has no name. A log in which a first part is
     /// written is a store without a name, which is as good as none.
     pub fn name(&mut self, cx: &Context, lacks: &Reopened<'_>) {
-        if self.is_acceptor && !self.named && !self.disk.damaged {
+        if self.is_acceptor && !self.named && !self.disk.is_damaged() {
             self.write_all(cx, BTreeMap::new(), lacks);
         }
     }
@@ -119,7 +118,7 @@ impl Voter {
     /// Writes the state of this acceptor that the log lacks; then the log gets its name.
     fn write_all(&mut self, cx: &Context, has: BTreeMap<Instance, Vote>, lacks: &Reopened<'_>) {
         self.named = false;
-        if cx.settings.forgets {
+        if cx.settings.acceptor.forgets {
             self.named = true;
             return;
         }
@@ -132,16 +131,16 @@ impl Voter {
         let (promised, floor) = (self.acceptor.promised(), self.acceptor.floor());
         self.disk.put_first(Record::Promised(promised));
         self.disk.put_first(Record::Floor(floor));
-        self.disk.refill = Some(LogRepair::new(has));
+        self.disk.begin_refill(LogRepair::new(has));
     }
 
     /// The log has the whole state of this acceptor, as of when the last of it was handed over. Returns whether the
     /// acceptor votes again; it does not in a round that has begun (`early`).
     pub fn on_named(&mut self, early: bool) -> bool {
-        if self.disk.failed || !self.end_rest() {
+        if self.disk.has_failed() || !self.end_rest() {
             return false;
         }
-        (self.disk.refill, self.disk.trim_due) = (None, true);
+        self.disk.end_refill();
         (self.named, self.early) = (true, early);
         true
     }
@@ -178,9 +177,9 @@ impl Voter {
 
     /// The trouble with its log, for people. The driver tells what has become of a log that was given up.
     pub const fn trouble(&self) -> &'static str {
-        if self.disk.damaged {
+        if self.disk.is_damaged() {
             "; its log cannot be read, it votes for nothing"
-        } else if self.disk.refill.is_some() {
+        } else if self.disk.is_refilled() {
             "; its log gets what it lacks, it votes for nothing until then"
         } else {
             ""

@@ -72,7 +72,7 @@ impl Voter {
     pub fn refill(&mut self, numbers: (Round, Round), next: Instance) {
         let mut room = self.disk.room();
         while room > 0
-            && let Some(refill) = self.disk.refill.as_mut().filter(|refill| !refill.is_ending)
+            && let Some(refill) = self.disk.refill().filter(|refill| !refill.is_ending)
         {
             let Some(vote) = refill.next(&self.acceptor) else {
                 return self.end_refill(numbers, next);
@@ -84,7 +84,7 @@ impl Voter {
     /// Puts the records that speak of the votes, and the name, when the log has all votes.
     fn end_refill(&mut self, numbers: (Round, Round), next: Instance) {
         let is_idle = self.disk.is_idle();
-        let Some(refill) = self.disk.refill.as_mut().filter(|_| is_idle) else {
+        let Some(refill) = self.disk.refill().filter(|_| is_idle) else {
             return;
         };
         refill.is_ending = true;
@@ -96,11 +96,8 @@ impl Voter {
     /// The last of it is written. Returns whether that is all: then little has come meanwhile, and goes behind.
     pub(super) fn end_rest(&mut self) -> bool {
         let little = self.disk.room() / 4;
-        let rest = self
-            .disk
-            .refill
-            .as_mut()
-            .map(|refill| refill.rest(&self.acceptor, little));
+        let refill = self.disk.refill();
+        let rest = refill.map(|refill| refill.rest(&self.acceptor, little));
         match rest {
             Some(None) => return false,
             Some(Some(rest)) => {

@@ -31,6 +31,11 @@ const TABLE: &[Row] = &[
     (I08, EngineName::URingPaxos, "under way is counted", "a disk's requests count too much"),
     (I09, EngineName::RingPaxos, "bytes are counted", "proposals without their values count too much"),
     (I10, EngineName::Lcr, "on its way is counted", "a member of LCR counts too much"),
+    (I11, EngineName::TotemRing, "that is held is not repeated", "a token that is held is repeated"),
+    (I12, EngineName::TotemRing, "asks nobody to hurry", "the representative asks itself to hurry"),
+    (I13, EngineName::TotemRing, "requested are packets", "a packet that was requested counts twice"),
+    (I14, EngineName::FastCast, "if nothing is open", "a watch that is over remembers its tries"),
+    (I15, EngineName::RingPaxos, "in part are counted", "values that have come in part count too much"),
 ];
 
 /// The names of all changes.

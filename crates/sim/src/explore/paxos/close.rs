@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use rota_paxos::{Instance, Progress};
 
-use super::moves::{Move, Voters};
+use super::describe::describe;
+use super::moves::{Choices, Move, Voters};
 use super::search::World;
 use super::state::State;
 use crate::observe::Finding;
@@ -16,7 +17,7 @@ impl World for State {
     type Move = Move;
 
     fn moves(&self) -> Vec<Move> {
-        Self::moves(self)
+        Choices::of(self)
     }
 
     fn step(&mut self, step: Move) {
@@ -28,11 +29,11 @@ impl World for State {
     }
 
     fn finding(&mut self) -> &mut Option<Finding> {
-        &mut self.finding
+        self.ledger.finding()
     }
 
     fn describe(&self, step: Move) -> String {
-        Self::describe(self, step)
+        describe(self, step)
     }
 
     fn close(&mut self) {
@@ -47,9 +48,7 @@ impl World for State {
     }
 
     fn is_far(&self) -> bool {
-        let mut rounds = self.decided.iter().flatten().map(|known| known.since);
-        let first = rounds.next();
-        rounds.any(|round| Some(round) != first)
+        self.ledger.is_of_several_rounds()
     }
 }
 
@@ -67,7 +66,7 @@ fn close(state: &mut State) {
     }
     for turn in 0..TURNS {
         run(state);
-        if state.finding.is_some() || turn > 0 && is_well(state) {
+        if state.ledger.is_violated() || turn > 0 && is_well(state) {
             return;
         }
         let who = (turn % state.nodes.len()) as u8;
@@ -76,8 +75,8 @@ fn close(state: &mut State) {
         state.step(Move::Stand { who, voters });
     }
     let next: Vec<Instance> = state.nodes.iter().map(|node| node.learner.next()).collect();
-    let decided = state.decided.len();
-    state.found(
+    let decided = state.ledger.end();
+    state.ledger.found(
         "silence",
         format!("all before {decided} is decided; learners stand at {next:?}"),
     );
@@ -85,8 +84,8 @@ fn close(state: &mut State) {
 
 /// All have learnt all that is decided, and that has something of the newest round.
 fn is_well(state: &State) -> bool {
-    let end = state.decided.len() as Instance;
-    let newest = state.newest().number;
+    let end = state.ledger.end();
+    let newest = state.ledger.newest();
     let has_begun = state.nodes.iter().any(|node| {
         let machine = node.coordinator.as_ref().filter(|it| it.round() == newest);
         machine.is_some_and(|machine| machine.start().is_some())
@@ -103,14 +102,14 @@ fn run(state: &mut State) {
             answer(state, to);
         }
         let rests = state.hash() == before;
-        if state.finding.is_some() || rests && !ask_again(state) {
+        if state.ledger.is_violated() || rests && !ask_again(state) {
             return;
         }
     }
 }
 
 fn ask_again(state: &mut State) -> bool {
-    let round = state.newest().number;
+    let round = state.ledger.newest();
     let is_behind = |at: &usize| {
         let machine = state.nodes[*at].coordinator.as_ref();
         let machine = machine.filter(|it| it.round() == round && it.from().is_some());
@@ -126,9 +125,9 @@ fn ask_again(state: &mut State) -> bool {
 
 /// Delivers the proposals and votes of the newest round, and the questions of its coordinator.
 fn tell(state: &mut State, to: usize) {
-    let number = state.newest().number;
+    let number = state.ledger.newest();
     let (at, round) = (to as u8, number as u8);
-    for place in 0..state.log(number).proposals.len() as u8 {
+    for place in 0..state.ledger.log(number).proposals.len() as u8 {
         let to = at;
         state.step(Move::Proposal { to, round, place });
     }

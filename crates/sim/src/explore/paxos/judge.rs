@@ -1,19 +1,18 @@
 //! The conditions that have to hold in each state.
 
-use std::rc::Rc;
-
+use rota_core::contract::NodeId;
 use rota_paxos::{Acceptor, AcceptorId, Instance, Learner, Promise, Round, Vote};
 
-use super::node::Disk;
-use super::state::{Decided, State, bit, same, show};
+use super::ledger::{Decided, Ledger, same, show};
+use super::node::{Disk, Node};
 
-impl State {
-    /// A vote is durable.
-    pub fn on_cast(&mut self, at: usize, vote: &Vote) {
-        let mine = bit(&self.nodes[at].id);
-        let Some(log) = self.logs.get(vote.round as usize - 1) else {
+impl Ledger {
+    /// A vote of an acceptor is durable.
+    pub fn on_cast(&mut self, who: &AcceptorId, vote: &Vote) {
+        if vote.round > self.newest() {
             return self.found("round", format!("{vote:?} is of no round"));
-        };
+        }
+        let log = self.log(vote.round);
         for instance in vote.first..vote.end() {
             let proposed = log.at(instance);
             if !proposed.is_some_and(|proposed| same(&proposed.value, &vote.value)) {
@@ -23,12 +22,7 @@ impl State {
         }
         let round = vote.round;
         for instance in vote.first..vote.end() {
-            let cast = &mut self.log_mut(round).cast;
-            if cast.len() <= instance as usize {
-                cast.resize(instance as usize + 1, 0);
-            }
-            cast[instance as usize] |= mine;
-            if self.log(round).is_decided(instance) {
+            if self.note_cast(who, round, instance) {
                 self.on_decided(instance, vote);
             }
         }
@@ -49,15 +43,12 @@ impl State {
                 return;
             }
         }
-        let decided = Rc::make_mut(&mut self.decided);
-        if decided.len() <= instance as usize {
-            decided.resize(instance as usize + 1, None);
-        }
-        decided[instance as usize] = Some(Decided {
+        let known = Decided {
             value: vote.value.clone(),
             since: vote.round,
-        });
-        for round in vote.round + 1..=self.logs.len() as Round {
+        };
+        self.note_decided(instance, known);
+        for round in vote.round + 1..=self.newest() {
             self.check_proposal(round, instance);
         }
     }
@@ -80,11 +71,10 @@ impl State {
         }
     }
 
-    /// A learner has taken this.
-    pub fn on_taken(&mut self, at: usize, vote: &Vote) {
+    /// The learner of a node has taken this.
+    pub fn on_taken(&mut self, who: NodeId, vote: &Vote) {
         for instance in vote.first..vote.end() {
             let new = show(&vote.value);
-            let who = self.nodes[at].id.node;
             match self.decided(instance) {
                 Some(known) if same(&known.value, &vote.value) => {}
                 Some(known) => {
@@ -102,9 +92,8 @@ impl State {
         }
     }
 
-    /// A promise leaves: all instances that it says to be held are durable.
-    pub fn check_held(&mut self, at: usize, promise: &Promise) {
-        let disk = &self.nodes[at].disk;
+    /// A promise leaves: all instances that it says to be held are on the disk.
+    pub fn check_held(&mut self, disk: &Disk, promise: &Promise) {
         for instance in disk.floor..promise.held {
             let has = disk.votes.at(instance);
             let said = format!(
@@ -128,10 +117,15 @@ impl State {
         }
     }
 
-    /// A coordinator says that its configuration is complete.
-    pub fn check_complete(&mut self, round: Round) {
+    /// A coordinator says that its configuration is complete. An acceptor that has lost its disk since has done its
+    /// part, as its set is asked further on: `disk` knows lost ones, too.
+    pub fn check_complete<'d>(
+        &mut self,
+        round: Round,
+        disk: impl Fn(&AcceptorId) -> Option<&'d Disk>,
+    ) {
         let config = self.log(round).config.clone();
-        for instance in 1..self.decided.len() as Instance {
+        for instance in 1..self.end() {
             let Some(known) = self.decided(instance).filter(|known| known.since < round) else {
                 continue;
             };
@@ -139,14 +133,7 @@ impl State {
                 let vote = disk.votes.at(instance);
                 instance < disk.floor || vote.is_some_and(|vote| same(&vote.value, &known.value))
             };
-            // An acceptor that has lost its disk since has done its part: its set is asked further on.
-            let disk = |who: &AcceptorId| {
-                let lost = self.lost.iter().find(|(lost, _)| lost == who);
-                let place = self.place(*who);
-                let there = place.map(|at| &self.nodes[at].disk);
-                there.or_else(|| lost.map(|(_, disk)| disk))
-            };
-            let there = config.acceptors.iter().filter_map(disk);
+            let there = config.acceptors.iter().filter_map(&disk);
             let there = there.filter(|disk| has(disk));
             let there = there.count();
             if there < config.majority() {
@@ -157,8 +144,7 @@ impl State {
     }
 
     /// Checks a node between steps.
-    pub fn check_node(&mut self, at: usize) {
-        let node = &self.nodes[at];
+    pub fn check_node(&mut self, node: &Node) {
         let (learner, acceptor) = (&node.learner, &node.acceptor);
         let next = learner.next();
         if next < learner.decided() {
@@ -203,4 +189,103 @@ fn waits(learner: &Learner) -> bool {
         .missing()
         .is_some_and(|missing| missing.start == next);
     !asks && learner.take().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rota_core::contract::{Incarnation, Process};
+    use rota_paxos::{Config, Value, ValueId};
+
+    use super::super::Checks;
+    use super::super::node::acceptor_id;
+    use super::*;
+
+    /// Three acceptors in the configuration with a number.
+    fn config(number: Round) -> Arc<Config> {
+        Arc::new(Config {
+            founded: 1,
+            number,
+            coordinator: process(),
+            ring: Vec::new(),
+            acceptors: (0..3).map(|at| acceptor_id(at, at)).collect(),
+            prior: Vec::new(),
+        })
+    }
+
+    fn process() -> Process {
+        Process {
+            node: acceptor_id(0, 0).node,
+            incarnation: Incarnation(1),
+        }
+    }
+
+    /// A vote for a packet, at instance 1.
+    fn vote(round: Round, counter: u64) -> Vote {
+        let id = ValueId {
+            process: process(),
+            counter,
+        };
+        let frame = bytes::Bytes::new();
+        Vote {
+            first: 1,
+            round,
+            value: Value::Packet { id, frame },
+        }
+    }
+
+    /// Two of three acceptors have voted for a packet in round 1.
+    fn decided() -> Ledger {
+        let mut ledger = Ledger::new(Checks::ALL, config(1));
+        ledger.begin(1, 1, 1);
+        ledger.propose(vote(1, 7));
+        ledger.on_cast(&acceptor_id(0, 0), &vote(1, 7));
+        assert_eq!(ledger.decided(1), None);
+        ledger.on_cast(&acceptor_id(2, 2), &vote(1, 7));
+        ledger
+    }
+
+    fn property(mut ledger: Ledger) -> Option<String> {
+        ledger.finding().take().map(|finding| finding.property)
+    }
+
+    #[test]
+    fn durable_votes_of_a_majority_decide() {
+        let ledger = decided();
+        let known = ledger.decided(1).map(|known| known.since);
+        assert_eq!((known, ledger.end()), (Some(1), 2));
+        assert_eq!(property(ledger), None);
+    }
+
+    #[test]
+    fn a_later_round_proposes_what_is_decided_and_nothing_else() {
+        for (counter, wrong) in [(7, None), (8, Some("proposal".to_owned()))] {
+            let mut ledger = decided();
+            ledger.open(config(2));
+            ledger.begin(2, 1, 1);
+            ledger.propose(vote(2, counter));
+            assert_eq!(property(ledger), wrong);
+        }
+    }
+
+    #[test]
+    fn a_vote_for_what_was_not_proposed_is_wrong() {
+        let mut ledger = decided();
+        ledger.on_cast(&acceptor_id(1, 1), &vote(1, 8));
+        assert_eq!(property(ledger), Some("round".to_owned()));
+        let mut ledger = decided();
+        ledger.on_cast(&acceptor_id(1, 1), &vote(2, 7));
+        assert_eq!(property(ledger), Some("round".to_owned()));
+    }
+
+    #[test]
+    fn a_learner_takes_only_what_is_decided() {
+        let who = acceptor_id(1, 1).node;
+        let mut ledger = decided();
+        ledger.on_taken(who, &vote(1, 7));
+        assert!(!ledger.is_violated());
+        ledger.on_taken(who, &vote(1, 8));
+        assert_eq!(property(ledger), Some("learnt".to_owned()));
+    }
 }

@@ -1,19 +1,18 @@
 //! A coordinator's steps: it is chosen, promises come, it proposes.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use rota_paxos::{AcceptorId, Coordinator, Progress, Promise, Round, Value, ValueId, Vote};
 
 use super::moves::Voters;
-use super::state::{Log, State};
+use super::state::State;
 
 impl State {
     /// The arbiter has chosen what this node wants.
     pub fn stand(&mut self, who: usize, voters: Voters) {
         self.left.stands -= 1;
-        let old = self.newest().clone();
+        let old = self.ledger.config().clone();
         let mut acceptors = old.acceptors.clone();
         match voters {
             Voters::Same => {}
@@ -42,7 +41,7 @@ impl State {
         coordinator.on_complete(node.complete);
         node.coordinator = Some(coordinator);
         node.know(config.number);
-        self.logs.push(Rc::new(Log::new(config)));
+        self.ledger.open(config);
         self.settle(who);
         self.ask_itself(who);
     }
@@ -97,15 +96,9 @@ impl State {
             let round = coordinator.round();
             let (start, kept) = (coordinator.start().unwrap_or(0), coordinator.kept());
             let open: Vec<Vote> = coordinator.open().iter().cloned().collect();
-            let config = self.log(round).config.clone();
+            let config = self.ledger.log(round).config.clone();
             self.node(by).learner.begin(&config, start);
-            if start < kept {
-                let detail =
-                    format!("round {round} starts at {start}; all before {kept} is forgotten");
-                self.found("trimmed", detail);
-            }
-            let log = self.log_mut(round);
-            (log.start, log.kept) = (start, kept);
+            self.ledger.begin(round, start, kept);
             for vote in open {
                 self.note_proposal(by, vote);
             }
@@ -136,13 +129,9 @@ impl State {
 
     /// A proposal is on its way, from now on.
     fn note_proposal(&mut self, by: usize, vote: Vote) {
-        let (round, instances) = (vote.round, vote.first..vote.end());
-        self.log_mut(round).proposals.push(vote);
-        for instance in instances {
-            self.check_proposal(round, instance);
-        }
+        let round = vote.round;
+        let place = self.ledger.propose(vote);
         if !self.rules.apart {
-            let place = self.log(round).proposals.len() - 1;
             self.on_proposal(by, round, place);
         }
     }

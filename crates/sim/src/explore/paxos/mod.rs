@@ -1,10 +1,10 @@
 //! All schedules of the consensus that Ring Paxos and U-Ring Paxos have in common, up to a depth or to the end.
 //!
-//! The machines are those of `rota_paxos`, wired together as the engines do it; nothing of them is modelled once
 //! The machines are those of `rota_paxos`, wired together as the engines do it; nothing of them is modelled once more.
 //! A state is, for each node, its disk, the effects that wait for the disk, its acceptor, learner and perhaps
 //! coordinator; and all messages ever sent. From each state the search makes every step that may happen (`moves.rs` has
-//! the list).
+//! the list). A ledger has what was proposed, voted for and decided, whoever knows it, and judges each step by that
+//! (`ledger.rs`, `judge.rs`).
 //!
 //! # What is not enumerated, and why that loses nothing
 //!
@@ -27,6 +27,7 @@ mod close;
 mod describe;
 mod judge;
 mod lead;
+mod ledger;
 mod moves;
 mod node;
 pub mod register;

@@ -57,51 +57,58 @@ pub(super) enum Voters {
     With(u8),
 }
 
-impl State {
+/// The list of steps, as it is made from a state.
+pub(super) struct Choices<'s> {
+    state: &'s State,
+    moves: Vec<Move>,
+}
+
+impl<'s> Choices<'s> {
     /// All that may happen next.
-    pub fn moves(&self) -> Vec<Move> {
-        let mut moves = Vec::new();
-        for at in 0..self.nodes.len() {
-            self.arrivals(at, &mut moves);
-            self.fetches(at, &mut moves);
-            self.of_coordinator(at, &mut moves);
-            self.stands(at, &mut moves);
-            self.faults(at, &mut moves);
+    pub fn of(state: &'s State) -> Vec<Move> {
+        let moves = Vec::new();
+        let mut all = Self { state, moves };
+        for at in 0..state.nodes.len() {
+            all.arrivals(at);
+            all.fetches(at);
+            all.of_coordinator(at);
+            all.stands(at);
+            all.faults(at);
         }
-        moves.extend((0..self.flights.len()).map(|at| Move::Arrive(at as u8)));
-        moves
+        let late = (0..state.flights.len()).map(|at| Move::Arrive(at as u8));
+        all.moves.extend(late);
+        all.moves
     }
 
-    /// Nodes to which nothing has happened, and which do not coordinate, are as good as each other: the first of them is
-    /// always the next.
-    pub(super) fn is_first_of_its_kind(&self, at: usize) -> bool {
-        let (node, rules) = (&self.nodes[at], &self.rules);
-        let kind = |at: usize| (at < rules.coordinators, at < rules.acceptors);
-        let first = |other: &usize| kind(*other) == kind(at) && !self.nodes[*other].touched;
-        kind(at).0 || node.touched || (0..at).rfind(first).is_none()
-    }
-
-    fn arrivals(&self, to: usize, moves: &mut Vec<Move>) {
-        let node = &self.nodes[to];
-        if !self.is_first_of_its_kind(to) {
+    fn arrivals(&mut self, to: usize) {
+        let state = self.state;
+        let node = &state.nodes[to];
+        if !is_first_of_its_kind(state, to) {
             return;
         }
-        for (log, round) in self.logs.iter().zip(1_u8..) {
-            if u64::from(round) < node.known && !self.rules.loose {
+        for (log, round) in state.ledger.logs().zip(1_u8..) {
+            if u64::from(round) < node.known && !state.rules.loose {
                 continue;
             }
             let got = node.got.1 * u8::from(node.got.0 == u64::from(round));
             for place in 0..log.proposals.len() as u8 {
                 let to = to as u8;
-                if place == got || self.rules.reorder {
-                    moves.push(Move::Proposal { to, round, place });
+                if place == got || state.rules.reorder {
+                    self.moves.push(Move::Proposal { to, round, place });
                 }
             }
         }
         let round = node.learner.round();
         if round > 0 {
-            let mut ends: Vec<Instance> = self.log(round).told.clone();
-            ends.extend(self.log(round).proposals.iter().map(|vote| vote.end()));
+            let mut ends: Vec<Instance> = state.ledger.log(round).told.clone();
+            ends.extend(
+                state
+                    .ledger
+                    .log(round)
+                    .proposals
+                    .iter()
+                    .map(|vote| vote.end()),
+            );
             ends.sort_unstable();
             ends.dedup();
             ends.retain(|end| *end > node.learner.reached());
@@ -109,36 +116,37 @@ impl State {
                 to: to as u8,
                 upto: *upto as u8,
             };
-            moves.extend(ends.iter().map(hear));
+            self.moves.extend(ends.iter().map(hear));
         }
-        let matters = self.logs.iter().any(|log| !log.config.prior.is_empty())
-            || self.stores > self.nodes.len();
-        if self.claimed > node.complete && matters {
-            moves.push(Move::Complete(to as u8));
+        let matters = state.ledger.logs().any(|log| !log.config.prior.is_empty())
+            || state.stores > state.nodes.len();
+        if state.claimed > node.complete && matters {
+            self.moves.push(Move::Complete(to as u8));
         }
     }
 
-    fn fetches(&self, to: usize, moves: &mut Vec<Move>) {
-        let learner = &self.nodes[to].learner;
+    fn fetches(&mut self, to: usize) {
+        let state = self.state;
+        let learner = &state.nodes[to].learner;
         let mut range = learner.missing();
-        if self.rules.ahead {
+        if state.rules.ahead {
             range = Some(learner.next()..Instance::MAX);
         }
         while let Some(missing) = range {
-            for of in (0..self.nodes.len()).filter(|of| *of != to) {
-                let other = &self.nodes[of];
+            for of in (0..state.nodes.len()).filter(|of| *of != to) {
+                let other = &state.nodes[of];
                 let end = missing.end.min(other.learner.next());
                 let places = missing.start..end;
-                let places = places.filter(|at| self.rules.gaps || *at == missing.start);
+                let places = places.filter(|at| state.rules.gaps || *at == missing.start);
                 for from in places {
                     let forgotten = from < other.acceptor.kept();
                     let first = if forgotten { end } else { from + 1 };
                     for upto in first..=end {
                         for late in [false, true] {
-                            if late && (self.left.late == 0 || forgotten) {
+                            if late && (state.left.late == 0 || forgotten) {
                                 continue;
                             }
-                            moves.push(Move::Fetch {
+                            self.moves.push(Move::Fetch {
                                 to: to as u8,
                                 of: of as u8,
                                 from: from as u8,
@@ -149,31 +157,33 @@ impl State {
                     }
                 }
             }
-            let more = self.rules.gaps && !self.rules.ahead;
+            let more = state.rules.gaps && !state.rules.ahead;
             range = learner.missing_from(missing.end).filter(|_| more);
         }
     }
 
-    fn of_coordinator(&self, by: usize, moves: &mut Vec<Move>) {
-        let Some(coordinator) = &self.nodes[by].coordinator else {
+    fn of_coordinator(&mut self, by: usize) {
+        let state = self.state;
+        let Some(coordinator) = &state.nodes[by].coordinator else {
             return;
         };
         if coordinator.from().is_none() {
-            if self.left.values > 0 {
-                moves.push(Move::Value(by as u8));
+            if state.left.values > 0 {
+                self.moves.push(Move::Value(by as u8));
             }
-            if self.left.skips > 0 {
-                let spans = 1..=self.rules.span;
-                moves.extend(spans.map(|span| Move::Skip(by as u8, span)));
+            if state.left.skips > 0 {
+                let spans = 1..=state.rules.span;
+                self.moves
+                    .extend(spans.map(|span| Move::Skip(by as u8, span)));
             }
             return;
         }
-        let who = |to: &usize| coordinator.lacks(self.nodes[*to].id);
-        let first = |to: &usize| self.is_first_of_its_kind(*to);
-        for to in (0..self.nodes.len()).filter(who).filter(first) {
+        let who = |to: &usize| coordinator.lacks(state.nodes[*to].id);
+        let first = |to: &usize| is_first_of_its_kind(state, *to);
+        for to in (0..state.nodes.len()).filter(who).filter(first) {
             for late in [false, true] {
-                if !late || self.left.late > 0 {
-                    moves.push(Move::Ask {
+                if !late || state.left.late > 0 {
+                    self.moves.push(Move::Ask {
                         by: by as u8,
                         to: to as u8,
                         late,
@@ -181,27 +191,28 @@ impl State {
                 }
             }
         }
-        if self.rules.ask_again && coordinator.clone().on_complete(0) == Progress::Behind {
-            moves.push(Move::AskAgain { by: by as u8 });
+        if state.rules.ask_again && coordinator.clone().on_complete(0) == Progress::Behind {
+            self.moves.push(Move::AskAgain { by: by as u8 });
         }
     }
 
-    fn stands(&self, who: usize, moves: &mut Vec<Move>) {
-        if who >= self.rules.coordinators || self.left.stands == 0 {
+    fn stands(&mut self, who: usize) {
+        let state = self.state;
+        if who >= state.rules.coordinators || state.left.stands == 0 {
             return;
         }
         let who = who as u8;
-        let voters = &self.newest().acceptors;
-        let is_lost = |who: &AcceptorId| self.place(*who).is_none();
-        let mut add = |voters| moves.push(Move::Stand { who, voters });
+        let voters = &state.ledger.config().acceptors;
+        let is_lost = |who: &AcceptorId| state.place(*who).is_none();
+        let mut add = |voters| self.moves.push(Move::Stand { who, voters });
         add(Voters::Same);
         if voters.iter().any(is_lost) {
             add(Voters::Mended);
         }
-        if self.left.changes > 0 {
-            for at in 0..self.nodes.len() {
-                let id = self.nodes[at].id;
-                let first = self.is_first_of_its_kind(at);
+        if state.left.changes > 0 {
+            for at in 0..state.nodes.len() {
+                let id = state.nodes[at].id;
+                let first = is_first_of_its_kind(state, at);
                 if voters.contains(&id) && voters.len() > 1 && first {
                     add(Voters::Without(at as u8));
                 }
@@ -212,39 +223,50 @@ impl State {
         }
     }
 
-    /// Of each set of acceptors that counts a majority keeps its disks: that of the newest configuration, and earlier ones as
-    /// long as none that came later is said to be complete.
-    fn may_lose(&self, at: usize) -> bool {
-        let lost = self.nodes[at].id;
-        let keeps = |who: &AcceptorId| *who != lost && self.place(*who).is_some();
-        self.newest().may_begin(self.claimed, keeps)
-    }
-
-    fn faults(&self, at: usize, moves: &mut Vec<Move>) {
-        let node = &self.nodes[at];
+    fn faults(&mut self, at: usize) {
+        let state = self.state;
+        let node = &state.nodes[at];
         let who = at as u8;
         if !node.queue.is_empty() {
-            moves.push(Move::Sync(who));
+            self.moves.push(Move::Sync(who));
         }
-        if !self.is_first_of_its_kind(at) {
+        if !is_first_of_its_kind(state, at) {
             return;
         }
-        if self.left.trims > 0 {
+        if state.left.trims > 0 {
             let below = node.acceptor.kept() + 1..=node.learner.next();
-            moves.extend(below.map(|below| Move::Trim {
+            self.moves.extend(below.map(|below| Move::Trim {
                 who,
                 below: below as u8,
             }));
         }
-        if self.left.foreign > 0 {
-            moves.push(Move::Foreign(who));
+        if state.left.foreign > 0 {
+            self.moves.push(Move::Foreign(who));
         }
-        if self.left.crashes > 0 && node.touched {
+        if state.left.crashes > 0 && node.touched {
             let written = 0..=node.queue.len() as u8;
-            moves.extend(written.map(|written| Move::Restart { who, written }));
+            self.moves
+                .extend(written.map(|written| Move::Restart { who, written }));
         }
-        if self.left.disks > 0 && self.may_lose(at) {
-            moves.push(Move::Lose(who));
+        if state.left.disks > 0 && may_lose(state, at) {
+            self.moves.push(Move::Lose(who));
         }
     }
+}
+
+/// Nodes to which nothing has happened, and which do not coordinate, are as good as each other: the first of them is
+/// always the next.
+fn is_first_of_its_kind(state: &State, at: usize) -> bool {
+    let (node, rules) = (&state.nodes[at], &state.rules);
+    let kind = |at: usize| (at < rules.coordinators, at < rules.acceptors);
+    let first = |other: &usize| kind(*other) == kind(at) && !state.nodes[*other].touched;
+    kind(at).0 || node.touched || (0..at).rfind(first).is_none()
+}
+
+/// Of each set of acceptors that counts a majority keeps its disks: that of the newest configuration, and earlier ones as
+/// long as none that came later is said to be complete.
+fn may_lose(state: &State, at: usize) -> bool {
+    let lost = state.nodes[at].id;
+    let keeps = |who: &AcceptorId| *who != lost && state.place(*who).is_some();
+    state.ledger.config().may_begin(state.claimed, keeps)
 }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use rota_paxos::{Instance, Record, Round, Value, Vote};
 
+use super::describe::describe;
 use super::moves::Move;
 use super::node::Effect;
 use super::state::{Flight, State};
@@ -15,10 +16,10 @@ impl State {
     /// Makes a step.
     pub fn step(&mut self, step: Move) {
         if let Some(mut trail) = self.trail.take() {
-            let (before, said) = (self.hash(), self.describe(step));
+            let (before, said) = (self.hash(), describe(self, step));
             self.make(step);
             self.share();
-            let matters = self.finding.is_some() || self.hash() != before;
+            let matters = self.ledger.is_violated() || self.hash() != before;
             trail.extend(matters.then_some(said));
             self.trail = Some(trail);
             return;
@@ -103,7 +104,7 @@ impl State {
     }
 
     pub fn on_proposal(&mut self, to: usize, round: Round, place: usize) {
-        let log = self.logs[round as usize - 1].clone();
+        let log = self.ledger.copy(round);
         let vote = &log.proposals[place];
         if round < self.nodes[to].known && !self.rules.loose {
             return;
@@ -127,7 +128,7 @@ impl State {
     /// Nothing has happened if it knows no more then.
     fn hear(&mut self, to: usize, upto: Instance) {
         let round = self.nodes[to].learner.round();
-        let log = self.logs[round as usize - 1].clone();
+        let log = self.ledger.copy(round);
         let mut learner = self.nodes[to].learner.clone();
         let before = learner.reached();
         for (who, told) in log.config.acceptors.iter().zip(&log.told) {
@@ -228,7 +229,8 @@ impl State {
     /// Draws the consequences of all that a node knows.
     pub fn settle(&mut self, at: usize) {
         while let Some(vote) = self.node(at).learner.take() {
-            self.on_taken(at, &vote);
+            let who = self.nodes[at].id.node;
+            self.ledger.on_taken(who, &vote);
             self.node(at).acceptor.learn(vote);
         }
         self.on_reached(at);
@@ -237,7 +239,7 @@ impl State {
             self.flush(at, usize::MAX, true);
         }
         self.tell_votes(at);
-        self.check_node(at);
+        self.ledger.check_node(&self.nodes[at]);
         self.seal(at);
     }
 
@@ -251,7 +253,13 @@ impl State {
         if coordinator.is_complete(reached) && node.complete < round {
             node.complete = round;
             self.claimed = self.claimed.max(round);
-            self.check_complete(round);
+            let (nodes, lost) = (&self.nodes, &self.lost);
+            self.ledger.check_complete(round, |who| {
+                let node = nodes.iter().find(|node| node.id == *who);
+                let lost = lost.iter().find(|(lost, _)| lost == who);
+                node.map(|node| &node.disk)
+                    .or_else(|| lost.map(|(_, disk)| disk))
+            });
         }
     }
 
@@ -264,14 +272,15 @@ impl State {
                 Effect::Write(record) => {
                     self.node(at).disk.write(&record);
                     if let Record::Voted(vote) = record {
-                        self.on_cast(at, &vote);
+                        let who = self.nodes[at].id;
+                        self.ledger.on_cast(&who, &vote);
                     }
                 }
                 Effect::Snapshot(base) => self.node(at).disk.base = base,
                 Effect::Config(number) => self.node(at).disk.know(number),
                 Effect::Told(mark) if lives => self.node(at).acceptor.on_durable(mark),
                 Effect::Promise(promise, late) if lives => {
-                    self.check_held(at, &promise);
+                    self.ledger.check_held(&self.nodes[at].disk, &promise);
                     promises.push((promise, late));
                 }
                 Effect::Told(_) | Effect::Promise(..) => {}
@@ -289,18 +298,9 @@ impl State {
         }
     }
 
-    /// Tells of the votes of an acceptor: this message is on its way from now on.
     fn tell_votes(&mut self, at: usize) {
         let (round, next) = self.nodes[at].acceptor.voted();
-        let id = self.nodes[at].id;
-        if round == 0 || round > self.logs.len() as Round {
-            return;
-        }
-        if let Some(place) = self.log(round).config.place(id)
-            && self.log(round).told[place] < next
-        {
-            self.log_mut(round).told[place] = next;
-        }
+        self.ledger.tell(self.nodes[at].id, round, next);
     }
 
     fn seal(&mut self, at: usize) {
@@ -319,12 +319,6 @@ impl State {
             let known = shared.nodes.entry(node.hash);
             *node = known.or_insert_with(|| node.clone()).clone();
         }
-        for log in &mut self.logs {
-            if log.hash == 0 {
-                Rc::make_mut(log).seal();
-                let known = shared.logs.entry(log.hash);
-                *log = known.or_insert_with(|| log.clone()).clone();
-            }
-        }
+        self.ledger.share(&mut shared.logs);
     }
 }

@@ -125,7 +125,7 @@ impl Story {
                 self.0.step(Move::Sync(at as u8));
             }
         }
-        self.0.finding = None;
+        *self.0.ledger.finding() = None;
     }
 
     fn ask(&mut self, by: u8, all: &[u8]) {
@@ -214,7 +214,7 @@ fn skipped(story: &mut Story) {
 }
 
 fn parted(story: &mut Story) {
-    let end = story.0.decided.len() as u8;
+    let end = story.0.ledger.end() as u8;
     story.stand(1, Voters::Same);
     story.ask(1, &[1, 0]);
     story.fetch(0, 1, (1, end - 1));

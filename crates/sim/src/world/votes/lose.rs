@@ -104,16 +104,19 @@ impl<S: System> World<'_, S> {
             return true;
         };
         let is_possible = uring.service.is_none() && voters < self.hosts.len();
-        if !is_possible || self.votes.is_founded_anew || !self.is_bounded() {
+        if !is_possible || self.votes.losses.is_founded_anew() || !self.is_bounded() {
             return true;
         }
         let knows = |at| self.engine(at).is_some_and(|engine| engine.number() > 0);
         let lives_on = (voters..self.hosts.len()).any(knows);
-        if !lives_on || (0..voters).any(|at| self.is_gone(at)) || self.votes.configs.is_empty() {
+        if !lives_on
+            || (0..voters).any(|at| self.is_gone(at))
+            || !self.votes.knowledge.has_configs()
+        {
             return false;
         }
         self.tally.cover("foundations");
-        (self.votes.all_lose, self.votes.is_founded_anew) = (true, true);
+        self.votes.losses.end_foundation();
         for at in 0..voters {
             // No copy of the older state is left either.
             self.hosts[at].disk.lose_backup();
@@ -131,9 +134,8 @@ impl<S: System> World<'_, S> {
                 disk.lost_some = false;
             }
         }
-        self.votes.all_lose = false;
-        self.votes.lost.clear();
-        self.votes.learnt = 0;
+        self.votes.losses.found_anew();
+        self.votes.knowledge.found_anew();
         let mut former = Vec::new();
         for at in voters..self.hosts.len() {
             let Some(life) = &mut self.hosts[at].life else {
@@ -149,9 +151,7 @@ impl<S: System> World<'_, S> {
                 self.die(at, death);
             }
         }
-        for observer in &mut self.observers {
-            observer.founded_anew(&former);
-        }
+        self.watch.on_founded_anew(&former);
         true
     }
 

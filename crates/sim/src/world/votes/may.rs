@@ -17,30 +17,26 @@ impl<S: System> World<'_, S> {
     pub(super) fn well_in(&self) -> Option<Round> {
         let newest = (0..self.hosts.len()).filter_map(|at| self.engine(at)?.config());
         let newest = newest.max_by_key(|config| config.number)?;
-        let renamed = |(at, old): (&usize, &Option<AcceptorId>)| {
-            let node = self.hosts[*at].node;
+        let renamed = |at: usize, old: Option<AcceptorId>| {
+            let node = self.hosts[at].node;
             let mut acceptors = newest.acceptors.iter();
-            acceptors.any(|who| who.node == node && Some(*who) != *old)
+            acceptors.any(|who| who.node == node && Some(*who) != old)
         };
         let all_in = (0..self.hosts.len()).all(|at| self.is_in(at, newest));
-        (all_in && self.votes.lost.iter().all(renamed)).then_some(newest.number)
+        (all_in && self.votes.losses.are_all(renamed)).then_some(newest.number)
     }
 
     /// Whether all have been well in one configuration for as long as it takes to write that down: it has to outlive a restart of
     /// all. Nobody looks all the time, and so another configuration may have come meanwhile.
     pub(super) fn is_well_on_disk(&mut self) -> bool {
         let Some(number) = self.well_in() else {
-            self.votes.well_since = None;
+            self.votes.losses.on_unwell();
             return false;
         };
         let writes = self.plan.disks.map_or(0, |disks| {
             disks.slow_for + 4 * disks.latency.1 + self.plan.writes_full(disks)
         });
-        let since = self.votes.well_since.filter(|(of, _)| *of == number);
-        let (_, since) = *self
-            .votes
-            .well_since
-            .insert(since.unwrap_or((number, self.now)));
+        let since = self.votes.losses.on_well(number, self.now);
         self.now > since + writes + 2 * REOPENS
     }
 
@@ -65,15 +61,14 @@ impl<S: System> World<'_, S> {
     /// Whether a host may lose what it knows.
     pub(super) fn may_lose(&mut self, at: usize) -> bool {
         let voters = self.voters();
-        if !self.is_bounded() || at >= voters || self.votes.all_lose {
+        if !self.is_bounded() || at >= voters || self.votes.losses.all_lose() {
             return true;
         }
-        if !self.votes.lost.is_empty() && self.is_well_on_disk() {
-            self.votes.lost.clear();
+        if self.votes.losses.has_any() && self.is_well_on_disk() {
+            self.votes.losses.forget();
         }
-        let is_out = |other: &usize| {
-            *other == at || self.votes.lost.contains_key(other) || self.is_gone(*other)
-        };
+        let is_out =
+            |other: &usize| *other == at || self.votes.losses.has(*other) || self.is_gone(*other);
         2 * (0..voters).filter(is_out).count() < voters
     }
 
@@ -84,7 +79,7 @@ impl<S: System> World<'_, S> {
         let newest = configs.max_by_key(|config| config.number);
         let name = newest.and_then(|config| config.acceptors.iter().find(|who| who.node == node));
         let name = name.copied();
-        self.votes.lost.insert(at, name);
+        self.votes.losses.note(at, name);
     }
 
     /// Whether a host may be gone for good.

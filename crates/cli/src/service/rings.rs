@@ -1,0 +1,322 @@
+//! The rings below a service, as each of its processes sees them; and the orders that only an operator gives.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rota_front::rings::REFUSED;
+use rota_resp::Reply;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::who::Who;
+use crate::say::{complain, print, print_json};
+
+/// Rings that are busy answer within a second.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The counters that are shown to people: what they are called there, and their names.
+const COUNTERS: [(&str, &str); 7] = [
+    ("learnt", "uring_instances_learnt"),
+    ("forgotten", "uring_instances_forgotten"),
+    ("skipped", "ring_skipped"),
+    ("needs", "ring_needs"),
+    ("needs refused", "ring_needs_refused"),
+    ("bytes waiting", "merge_waiting_bytes"),
+    ("mean wait us", "merge_wait_us"),
+];
+
+/// Options of a command about the rings below a service.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RingsOptions {
+    /// The configuration file
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+    /// The ring that --abandon or --replace is about
+    #[arg(long, value_name = "RING")]
+    ring: Option<u16>,
+    /// Let go what the ring keeps for this partition, whose replicas do not come back: it has to begin again from a backup
+    #[arg(
+        long,
+        value_name = "PARTITION",
+        requires = "ring",
+        conflicts_with = "replace"
+    )]
+    abandon: Option<u32>,
+    /// Say anew which replicas this partition has, with --replicas: the ring keeps nothing for others
+    #[arg(
+        long,
+        value_name = "PARTITION",
+        requires = "ring",
+        requires = "replicas"
+    )]
+    replace: Option<u32>,
+    /// The nodes of all replicas of the partition
+    #[arg(
+        long,
+        value_name = "NODE,...",
+        value_delimiter = ',',
+        requires = "replace"
+    )]
+    replicas: Vec<u16>,
+    #[command(flatten)]
+    who: Who,
+    /// Print one JSON object on the last line, with everything that the rings count
+    #[arg(long)]
+    json: bool,
+}
+
+/// A node of a service, and the address at which its clients connect.
+pub type Process = (u16, Option<SocketAddr>);
+
+/// The words of a process on its rings: sections with fields.
+type Sections = Vec<(String, BTreeMap<String, String>)>;
+
+/// The rings as a process sees them.
+#[derive(Clone, Debug, Serialize)]
+struct Seen {
+    node: u16,
+    /// The reason why nothing is known.
+    failed: Option<String>,
+    #[serde(serialize_with = "as_object")]
+    sections: Sections,
+}
+
+/// An object of sections, each an object of its fields: numbers as numbers, and `null` for a field that has no value.
+fn as_object<S: Serializer>(sections: &Sections, serializer: S) -> Result<S::Ok, S::Error> {
+    let value = |text: &str| match text.parse::<u64>() {
+        Ok(number) => Value::from(number),
+        Err(_) if text.is_empty() => Value::Null,
+        Err(_) => Value::from(text),
+    };
+    let object = |fields: &BTreeMap<String, String>| -> Value {
+        let fields = fields.iter();
+        Value::Object(
+            fields
+                .map(|(name, text)| (name.clone(), value(text)))
+                .collect(),
+        )
+    };
+    serializer.collect_map(sections.iter().map(|(name, fields)| (name, object(fields))))
+}
+
+/// Shows the rings, or has something ordered in one of them.
+pub fn main(options: &RingsOptions, processes: Result<Vec<Process>, String>) -> ExitCode {
+    let processes = match processes {
+        Ok(processes) => processes,
+        Err(error) => {
+            complain(&error);
+            return ExitCode::from(2);
+        }
+    };
+    match order(options) {
+        Some(words) => give(&words, &processes, &options.who),
+        None => show(options, &processes),
+    }
+}
+
+/// The trouble of a process that could not read so many messages.
+pub fn unreadable(count: &str) -> Option<String> {
+    let is_some = !matches!(count, "" | "0");
+    is_some
+        .then(|| format!("it could not read {count} messages: another process has another version"))
+}
+
+/// The order that is asked for, as words.
+fn order(options: &RingsOptions) -> Option<Vec<String>> {
+    let ring = options.ring?.to_string();
+    let words = match (options.abandon, options.replace) {
+        (Some(partition), _) => vec!["ABANDON".to_owned(), ring, partition.to_string()],
+        (None, Some(partition)) => {
+            let nodes: Vec<String> = options.replicas.iter().map(u16::to_string).collect();
+            let nodes = nodes.join(",");
+            vec!["REPLACE".to_owned(), ring, partition.to_string(), nodes]
+        }
+        (None, None) => return None,
+    };
+    Some([vec!["RINGS".to_owned()], words].concat())
+}
+
+/// The first process that is there, and on the ring, has it ordered, or says that it would do harm.
+fn give(words: &[String], processes: &[Process], who: &Who) -> ExitCode {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut last = "no process has a port for clients".to_owned();
+    for (node, address) in processes {
+        let Some(address) = address else { continue };
+        match who.ask(*address, PATIENCE, &words) {
+            Ok(_) => {
+                print(&format!("process {node} has it ordered"));
+                return ExitCode::SUCCESS;
+            }
+            Err(error) => {
+                last = format!("process {node}: {error}");
+                // Another process may know less, and do what this one must not.
+                if error.starts_with(REFUSED) {
+                    break;
+                }
+            }
+        }
+    }
+    complain(&last);
+    ExitCode::FAILURE
+}
+
+fn show(options: &RingsOptions, processes: &[Process]) -> ExitCode {
+    let seen: Vec<Seen> = std::thread::scope(|scope| {
+        let ask = |(node, address): &Process| {
+            let (node, address, who) = (*node, *address, &options.who);
+            scope.spawn(move || look(node, address, who))
+        };
+        let asked: Vec<_> = processes.iter().map(ask).collect();
+        asked.into_iter().flat_map(|asked| asked.join()).collect()
+    });
+    let texts = seen.iter().map(|seen| text(seen, options.ring));
+    print(&texts.collect::<String>().trim_end());
+    if options.json {
+        print_json(&json!({ "processes": seen }));
+    }
+    match seen.iter().all(|seen| seen.failed.is_none()) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+fn look(node: u16, address: Option<SocketAddr>, who: &Who) -> Seen {
+    let nowhere = || "it has no port for clients".to_owned();
+    let told = address.ok_or_else(nowhere);
+    let told = told.and_then(|address| who.ask(address, PATIENCE, &["RINGS"]));
+    let (failed, sections) = match told {
+        Ok(Reply::Bulk(text)) => (None, sections(&String::from_utf8_lossy(&text))),
+        Ok(Reply::Text(text)) => (None, sections(&text)),
+        Ok(_) => (Some("it says nothing of its rings".to_owned()), Vec::new()),
+        Err(error) => (Some(error), Vec::new()),
+    };
+    Seen {
+        node,
+        failed,
+        sections,
+    }
+}
+
+fn sections(text: &str) -> Sections {
+    let mut sections = Sections::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix("# ") {
+            sections.push((name.to_owned(), BTreeMap::new()));
+        } else if let (Some((name, value)), Some((_, fields))) =
+            (line.split_once(':'), sections.last_mut())
+        {
+            fields.insert(name.to_owned(), value.to_owned());
+        }
+    }
+    sections
+}
+
+/// What people are shown of a process.
+fn text(seen: &Seen, ring: Option<u16>) -> String {
+    let mut text = format!("process {}", seen.node);
+    if let Some(failed) = &seen.failed {
+        return format!("{text}: {failed}\n");
+    }
+    for (name, fields) in &seen.sections {
+        let of = |name: &str| fields.get(name).map_or("", String::as_str);
+        let Some(number) = name.strip_prefix("Ring ") else {
+            let _ = write!(text, ", delivered up to round {}", of("point_round"));
+            subscriptions(&mut text, of);
+            text.push('\n');
+            continue;
+        };
+        if ring.is_some_and(|ring| number != ring.to_string()) {
+            continue;
+        }
+        let _ = write!(text, "  ring {number}: {}", of("state"));
+        for (shown, name) in COUNTERS {
+            let _ = write!(text, ", {shown} {}", fields.get(name).map_or("-", |of| of));
+        }
+        for (said, name) in [
+            ("waited for, up to round", "needed_up_to_round"),
+            ("on standby since instance", "standby_since"),
+        ] {
+            if !of(name).is_empty() {
+                let _ = write!(text, "; {said} {}", of(name));
+            }
+        }
+        text.push('\n');
+        accounts(&mut text, fields);
+    }
+    text
+}
+
+/// What a process says of changes of its partition's rings, if there is any.
+fn subscriptions<'a>(text: &mut String, of: impl Fn(&str) -> &'a str) {
+    let pending = of("subscription_pending");
+    if !pending.is_empty() {
+        let _ = write!(text, "; to come: {pending}");
+    }
+    for (name, what) in [
+        ("subscription_wishes", "wishes to change its rings"),
+        ("unreadable_notices", "notices that it could not read"),
+    ] {
+        if !matches!(of(name), "" | "0") {
+            let _ = write!(text, "; {} {what}", of(name));
+        }
+    }
+}
+
+fn accounts(text: &mut String, fields: &BTreeMap<String, String>) {
+    for (name, value) in fields {
+        let part = |wanted: &str| {
+            let mut parts = value.split(',').filter_map(|part| part.split_once('='));
+            let found = parts.find(|(name, _)| *name == wanted);
+            found.map_or("", |(_, value)| value)
+        };
+        if let Some(partition) = name.strip_prefix("account_") {
+            let replicas = part("replicas").replace('/', ", ");
+            let _ = writeln!(
+                text,
+                "    kept for partition {partition} (replicas {replicas}): from instance {} on",
+                part("needs")
+            );
+        } else if let Some(node) = name.strip_prefix("pin_") {
+            let _ = writeln!(
+                text,
+                "    kept for node {node}, which recovers: from instance {} on",
+                part("needs")
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_process_says_of_its_rings_is_shown() {
+        let said = "# Merge\r\npoint_round:7\r\nsubscription_pending:leave ring=1 round=9\r\n\
+            subscription_wishes:2\r\nunreadable_notices:0\r\n\r\n# Ring 1\r\nstate:operational\r\n\
+            needed_up_to_round:\r\nring_needs:3\r\naccount_2:needs=5,replicas=1/3\r\n\r\n\
+            # Ring 2\r\nstate:forming: no majority\r\nneeded_up_to_round:9\r\nstandby_since:44\r\npin_3:needs=4,until_ns=1\r\n";
+        let seen = Seen {
+            node: 4,
+            failed: None,
+            sections: sections(said),
+        };
+        let shown = text(&seen, None);
+        assert_eq!(
+            shown,
+            "process 4, delivered up to round 7; to come: leave ring=1 round=9; 2 wishes to change its rings\n\
+             \x20 ring 1: operational, learnt -, forgotten -, skipped -, needs 3, needs refused -, bytes waiting -, mean wait us -\n\
+             \x20   kept for partition 2 (replicas 1, 3): from instance 5 on\n\
+             \x20 ring 2: forming: no majority, learnt -, forgotten -, skipped -, needs -, needs refused -, bytes waiting -, mean wait us -; waited for, up to round 9; on standby since instance 44\n\
+             \x20   kept for node 3, which recovers: from instance 4 on\n"
+        );
+        assert!(!text(&seen, Some(2)).contains("ring 1"));
+        let sections = &json!(seen)["sections"];
+        assert_eq!(sections["Ring 1"]["ring_needs"], 3);
+        assert_eq!(sections["Ring 1"]["needed_up_to_round"], Value::Null);
+        assert_eq!(sections["Ring 2"]["state"], "forming: no majority");
+    }
+}

@@ -1,0 +1,348 @@
+//! The rings of a service, as its operator sees them: `RINGS`, and metrics. Also the two orders that only an operator
+//! gives, for replicas that do not come back: what a ring keeps for them is let go. An order that would do harm is
+//! refused with the reason.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write as _};
+
+use bytes::Bytes;
+use rota_core::contract::{Histogram, NodeId};
+use rota_multiring::Rank;
+use rota_multiring::accounts::{Command, Partition, Table};
+use rota_multiring::subscribe::{Change, What};
+use rota_node::rings::{MergeWait, RingsStatus};
+use rota_resp::Reply;
+
+use crate::command::{Refused, error, is, number};
+use crate::metrics::Text;
+
+const USAGE: &str =
+    "ERR try RINGS, RINGS ABANDON ring partition, or RINGS REPLACE ring partition node,node,...";
+
+/// The first word of the reply to an order that would do harm, or nothing.
+pub const REFUSED: &str = "REFUSED";
+
+/// What an operator wants of the rings.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ask {
+    /// Their state.
+    Show,
+    /// This command ordered in a ring.
+    Order(Rank, Command),
+}
+
+impl Ask {
+    /// The partition that an order is about.
+    pub const fn partition(&self) -> Option<Partition> {
+        match self {
+            Self::Order(_, Command::Abandon(partition) | Command::Replace(partition, _)) => {
+                Some(*partition)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The replicas of a partition, as the configuration of a process has them: whether each is there.
+pub type Presence = BTreeMap<NodeId, bool>;
+
+fn small<T: TryFrom<i64>>(text: &[u8]) -> Refused<T> {
+    let number = number(text)?;
+    T::try_from(number).map_err(|_| error("ERR value is not an integer or out of range"))
+}
+
+fn nodes(text: &[u8]) -> Refused<BTreeSet<NodeId>> {
+    let node = |part: &[u8]| {
+        let node = NodeId::new(small(part)?);
+        node.ok_or_else(|| error("ERR a node is a number from 1 on"))
+    };
+    text.split(|byte| *byte == b',').map(node).collect()
+}
+
+/// Reads the arguments of `RINGS`.
+///
+/// # Errors
+/// The reply to arguments that cannot be read.
+pub fn ask(arguments: &[Bytes]) -> Refused<Ask> {
+    match arguments {
+        [] => Ok(Ask::Show),
+        [word, ring, partition] if is(word, "ABANDON") => {
+            let command = Command::Abandon(small(partition)?);
+            Ok(Ask::Order(Rank(small(ring)?), command))
+        }
+        [word, ring, partition, replicas] if is(word, "REPLACE") => {
+            let command = Command::Replace(small(partition)?, nodes(replicas)?);
+            Ok(Ask::Order(Rank(small(ring)?), command))
+        }
+        _ => Err(error(USAGE)),
+    }
+}
+
+/// The reply to what an operator wants. `show`: the state of the rings; `replicas`: those of a partition. Both may take
+/// seconds, in a thread of their own. `order`: has a command ordered.
+pub async fn answer<E: fmt::Display>(
+    ask: Ask,
+    (show, replicas): (
+        impl FnOnce() -> Option<RingsStatus> + Send + 'static,
+        impl FnOnce(Partition) -> Presence + Send + 'static,
+    ),
+    order: impl FnOnce(Rank, Command) -> Result<(), E>,
+) -> Reply {
+    let of = ask.partition();
+    let look = move || Some((show()?, of.map(replicas).unwrap_or_default()));
+    let Ok(Some((status, replicas))) = tokio::task::spawn_blocking(look).await else {
+        return error("TRYAGAIN the rings do not say how they are just now");
+    };
+    let Ask::Order(ring, command) = ask else {
+        return shown(&status);
+    };
+    if let Some(why) = harm(&status, (ring, &command), &replicas) {
+        return Reply::Error(format!("{REFUSED} {why}"));
+    }
+    tracing::warn!(
+        ring = ring.0,
+        ?command,
+        "an operator lets go what a ring keeps"
+    );
+    match order(ring, command) {
+        Ok(()) => Reply::OK,
+        Err(error) => Reply::Error(format!("ERR {error}")),
+    }
+}
+
+/// The harm that an order would do, or why it would do nothing. Of a ring that this process is not on, nothing is known
+/// here.
+fn harm(
+    status: &RingsStatus,
+    (ring, command): (Rank, &Command),
+    replicas: &Presence,
+) -> Option<String> {
+    let table = table(status, ring)?;
+    let (partition, stay) = match command {
+        Command::Abandon(partition) => (*partition, None),
+        Command::Replace(partition, nodes) => (*partition, Some(nodes)),
+        _ => return None,
+    };
+    if table.account(partition).is_none() {
+        let Rank(ring) = ring;
+        return Some(format!(
+            "ring {ring} keeps nothing for partition {partition}"
+        ));
+    }
+    let mut nodes = stay.into_iter().flatten();
+    if let Some(other) = nodes.find(|node| !replicas.contains_key(*node)) {
+        return Some(format!(
+            "node {other} has no replica of partition {partition}, by the file of this process: the ring would keep everything until it says that it has a state"
+        ));
+    }
+    let is_lost = |(node, is_there): (&NodeId, &bool)| {
+        let is_lost = *is_there && stay.is_none_or(|stay| !stay.contains(node));
+        is_lost.then_some(*node)
+    };
+    let lost = replicas.iter().find_map(is_lost)?;
+    Some(format!(
+        "node {lost} has a replica of partition {partition}, and is there: the ring would forget what it needs. Stop it first, if it is not to come back"
+    ))
+}
+
+/// The reply to `RINGS`: lines as `INFO` has them, with a section for the merge and one for each ring.
+pub fn shown(status: &RingsStatus) -> Reply {
+    let mut text = String::from("# Merge\r\n");
+    match status.point {
+        Some(point) => line(&mut text, "point_round", point.round),
+        // In the middle of an instance.
+        None => line(&mut text, "point_round", ""),
+    }
+    let pending = status.pending.as_ref().map(pending);
+    line(
+        &mut text,
+        "subscription_pending",
+        pending.unwrap_or_default(),
+    );
+    line(&mut text, "subscription_wishes", status.wishes);
+    line(&mut text, "unreadable_notices", status.unreadable_notices);
+    for (rank, ring) in &status.rings {
+        let _ = write!(text, "\r\n# Ring {}\r\n", rank.0);
+        line(&mut text, "state", &ring.state);
+        let needed = status.waits_for.iter().find(|need| need.rank == *rank);
+        line(
+            &mut text,
+            "needed_up_to_round",
+            needed.map_or_else(String::new, |need| need.round.to_string()),
+        );
+        if let Some((_, hold)) = status.standby.iter().find(|(of, _)| of == rank) {
+            line(&mut text, "standby_since", hold);
+        }
+        if let Some(wait) = wait(status, *rank) {
+            line(&mut text, "merge_waiting_bytes", wait.waiting_bytes);
+            line(&mut text, "merge_wait_us", mean_us(&wait.times));
+        }
+        for (name, count) in &ring.counters {
+            line(&mut text, name, count);
+        }
+        for note in &ring.notes {
+            line(&mut text, "note", note);
+        }
+        if let Some(table) = table(status, *rank) {
+            accounts(&mut text, table);
+        }
+    }
+    Reply::Text(text)
+}
+
+/// A change that is to take effect: what, and from which round on.
+fn pending(change: &Change) -> String {
+    let (what, of) = match change.what {
+        What::Subscribe(of, _) => ("subscribe", of),
+        What::Leave(of) => ("leave", of),
+    };
+    format!("{what} ring={} round={}", of.rank.0, change.effective)
+}
+
+fn line(text: &mut String, name: &str, value: impl fmt::Display) {
+    let _ = write!(text, "{name}:{value}\r\n");
+}
+
+fn wait(status: &RingsStatus, rank: Rank) -> Option<&MergeWait> {
+    let mut waits = status.merge.iter();
+    waits.find(|(of, _)| *of == rank).map(|(_, wait)| wait)
+}
+
+/// The mean of times, in microseconds; 0 if there is none.
+fn mean_us(times: &Histogram) -> u64 {
+    let nanos = times.sum_nanos().checked_div(times.count());
+    nanos.unwrap_or(0) / 1_000
+}
+
+fn table(status: &RingsStatus, rank: Rank) -> Option<&Table> {
+    let mut tables = status.accounts.iter();
+    tables.find(|(of, _)| *of == rank).map(|(_, table)| table)
+}
+
+fn accounts(text: &mut String, table: &Table) {
+    for partition in table.partitions() {
+        if let Some((needs, replicas)) = table.account(partition) {
+            let nodes: Vec<String> = replicas.iter().map(|node| node.get().to_string()).collect();
+            let _ = write!(
+                text,
+                "account_{partition}:needs={needs},replicas={}\r\n",
+                nodes.join("/")
+            );
+        }
+    }
+    for (node, next, until) in table.pins() {
+        let _ = write!(text, "pin_{node}:needs={next},until_ns={until}\r\n");
+    }
+}
+
+/// Writes the metrics of rings and of their merge.
+pub fn tell(text: &mut Text, status: &RingsStatus) {
+    let of = |rank: Rank| format!("ring=\"{}\"", rank.0);
+    text.head(
+        ("ring_operational", "gauge"),
+        "It orders messages: 0 while it forms, or has no majority.",
+    );
+    for (rank, ring) in &status.rings {
+        let is_well = u8::from(ring.state.starts_with("operational"));
+        text.value("ring_operational", &of(*rank), is_well);
+    }
+    text.head(
+        ("ring_needed_rounds", "gauge"),
+        "The merge waits for this ring, so many rounds beyond its point: 0 where it does not.",
+    );
+    let round = status.point.map(|point| point.round);
+    for (rank, _) in &status.rings {
+        let need = status.waits_for.iter().find(|need| need.rank == *rank);
+        let rounds = need.map_or(0, |need| {
+            need.round.saturating_sub(round.unwrap_or(need.round)) + 1
+        });
+        text.value("ring_needed_rounds", &of(*rank), rounds);
+    }
+    merge(text, status);
+    subscriptions(text, status);
+    text.head(
+        ("ring_account_needs", "gauge"),
+        "The first instance of the ring that a partition still needs.",
+    );
+    for (rank, table) in &status.accounts {
+        for partition in table.partitions() {
+            if let Some((needs, _)) = table.account(partition) {
+                let of = format!("{},partition=\"{partition}\"", of(*rank));
+                text.value("ring_account_needs", &of, needs);
+            }
+        }
+    }
+    text.head(
+        ("ring_pins", "gauge"),
+        "Replicas that recover, for which the ring keeps what they need.",
+    );
+    for (rank, table) in &status.accounts {
+        text.value("ring_pins", &of(*rank), table.pins().count());
+    }
+    text.head(
+        ("ring_counter", "gauge"),
+        "What the ring has counted, by the names that counters have in a daemon's metrics.",
+    );
+    for (rank, ring) in &status.rings {
+        for (name, count) in &ring.counters {
+            let of = format!("{},name=\"{name}\"", of(*rank));
+            text.value("ring_counter", &of, count);
+        }
+    }
+}
+
+fn subscriptions(text: &mut Text, status: &RingsStatus) {
+    text.gauges(&[
+        (
+            "subscriptions_pending",
+            u64::from(status.pending.is_some()),
+            "A change of the partition's rings was ordered, and is not in effect: 1.",
+        ),
+        (
+            "subscription_wishes",
+            status.wishes as u64,
+            "Changes of the partition's rings that this process wants, and that are not there.",
+        ),
+        (
+            "rings_on_standby",
+            status.standby.len() as u64,
+            "Rings that the partition does not deliver, of which this process keeps what comes.",
+        ),
+    ]);
+    text.one(
+        ("unreadable_notices", "counter"),
+        "What rings have ordered about subscriptions and this program cannot read.",
+        status.unreadable_notices,
+    );
+}
+
+fn merge(text: &mut Text, status: &RingsStatus) {
+    text.head(
+        ("merge_waiting_bytes", "gauge"),
+        "Messages of a ring that wait for other rings.",
+    );
+    for (rank, wait) in &status.merge {
+        let of = format!("ring=\"{}\"", rank.0);
+        text.value("merge_waiting_bytes", &of, wait.waiting_bytes);
+    }
+    text.head(
+        ("merge_wait_seconds", "histogram"),
+        "How long messages of a ring have waited for other rings: one message in sixteen.",
+    );
+    for (rank, wait) in &status.merge {
+        let of = format!("ring=\"{}\"", rank.0);
+        let mut sum = 0;
+        for (at, count) in wait.times.buckets().iter().enumerate() {
+            sum += count;
+            let end = Histogram::bound_micros(at).map(|micros| (micros as f64 / 1e6).to_string());
+            let of = format!("{of},le=\"{}\"", end.as_deref().unwrap_or("+Inf"));
+            text.value("merge_wait_seconds_bucket", &of, sum);
+        }
+        let seconds = wait.times.sum_nanos() as f64 / 1e9;
+        text.value("merge_wait_seconds_sum", &of, seconds);
+        text.value("merge_wait_seconds_count", &of, sum);
+    }
+}

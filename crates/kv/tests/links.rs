@@ -1,0 +1,110 @@
+//! Links between processes of a store, on real sockets.
+
+#[path = "common/cluster.rs"]
+mod cluster;
+mod common;
+
+use std::net::SocketAddr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rota_core::contract::{Incarnation, Process};
+use rota_net::RpcConnection;
+
+use rota_kv::store::{Action, Answer, Answered, Batch, Operation, Outcome, Pack};
+
+use cluster::{Cluster, node};
+
+/// The first byte of a question for the map of slots, of a command, of a question for the answer to one, and of an answer.
+const MAP: u8 = 4;
+const GIVE: u8 = 1;
+const AWAIT: u8 = 2;
+const ANSWER: u8 = 1;
+
+/// A connection to a process, as another one makes it.
+fn dial(cluster: &Cluster, (from, to): (u16, u16)) -> RpcConnection {
+    let process = cluster.config.process(node(to)).expect("a process");
+    let own = Process {
+        node: node(from),
+        incarnation: Incarnation(1),
+    };
+    let common = &cluster.config.rings.common;
+    let keys = common.keys().expect("keys, or none");
+    let address = SocketAddr::from(([127, 0, 0, 1], process.link_port));
+    let (own, to) = ((own, common.cluster), (node(to), address));
+    let talk = RpcConnection::dial(own, to, keys.as_ref(), Duration::from_secs(10));
+    talk.expect("it is let in")
+}
+
+/// Answers that a process took no notice of for a second were dropped when 4,096 of them waited: whoever had asked was
+/// told that nobody knows.
+#[test]
+fn no_answer_is_lost_where_many_wait() {
+    const MANY: u64 = 200_000;
+    let directory = tempfile::tempdir().expect("a directory");
+    let cluster = Cluster::start((2, 1), 29_000, directory.path());
+    let (mut saying, mut hearing) = dial(&cluster, (2, 1)).split();
+    let asks = thread::spawn(move || {
+        for id in 1..=MANY {
+            let ask = [&[MAP][..], &id.to_le_bytes()].concat();
+            saying.say(&ask).expect("it is taken");
+        }
+        // The connection lasts as long as this half of it.
+        saying
+    });
+    thread::sleep(Duration::from_secs(1));
+    let (mut next, began) = (1, Instant::now());
+    while next <= MANY {
+        assert!(began.elapsed() < Duration::from_secs(60), "{next}");
+        let told = hearing.hear().expect("an answer");
+        if told[0] != ANSWER {
+            continue;
+        }
+        let id = u64::from_le_bytes(told[1..9].try_into().expect("a number"));
+        assert_eq!(id, next);
+        next += 1;
+    }
+    drop(asks.join());
+}
+
+/// Where the process that was asked went before it had answered, the client was told that nobody knows, though the other
+/// replicas of its partition knew.
+#[test]
+fn each_replica_has_the_answer_to_a_command_that_another_one_was_given() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut cluster = Cluster::start((2, 3), 29_300, directory.path());
+    for number in 4..=6 {
+        cluster.client(number).insist("SET foo 1");
+    }
+    let append = Batch {
+        epoch: 1,
+        operations: vec![Operation::Key(b"foo", Action::Append(b"2"))],
+        ..Batch::default()
+    };
+    let pack = Pack(vec![append.encode()]).encode();
+    let of = [77_u64, 1].map(u64::to_le_bytes).concat();
+    let ask = |kind: u8, id: u64, rest: &[u8]| {
+        let head = [&[kind][..], &id.to_le_bytes(), &of].concat();
+        [&head[..], rest].concat()
+    };
+    let mut lost = dial(&cluster, (1, 4));
+    lost.say(&ask(GIVE, 5, &pack)).expect("it is taken");
+    let began = Instant::now();
+    let mut reader = cluster.client(5);
+    while reader.insist("GET foo") != rota_resp::Reply::from("12") {
+        assert!(began.elapsed() < Duration::from_secs(30), "it is not done");
+    }
+    cluster.end(4);
+    let mut other = dial(&cluster, (1, 5));
+    other.say(&ask(AWAIT, 6, &[])).expect("it is taken");
+    let told = loop {
+        let told = other.hear().expect("an answer");
+        if told[0] == ANSWER {
+            break told;
+        }
+    };
+    assert_eq!(told[1..9], 6_u64.to_le_bytes());
+    let answered = Answered::decode(&told[9..]).expect("an answer");
+    let outcome = vec![(0, Outcome::Number(2))];
+    assert_eq!(answered.answers, [Answer::Outcomes(outcome)]);
+}

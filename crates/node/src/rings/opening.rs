@@ -1,0 +1,135 @@
+//! The opening of the rings of a process, and what the application above them begins with.
+
+use rota_core::contract::{Checked, NodeId, Process};
+use rota_multiring::{Constants, Partition, Rank, Resume, ResumeRing, RingsLearner};
+
+use super::config::RingsConfig;
+use super::error::RingsStartError;
+use super::trace::{RingsTrace, StateSource};
+use crate::config::NodeConfig;
+use crate::driver::{Driver, DriverError};
+use crate::engine::NodeEngine;
+use crate::node::StartError;
+use rota_net::sockets::Sockets;
+
+/// What an application begins with.
+#[derive(Debug, Default)]
+pub(super) struct Beginning {
+    /// The rings whose messages it gets; `None`: all that its process is on. With a state those of the state.
+    pub(super) subscribe: Option<Vec<u16>>,
+    /// The state that it has.
+    pub(super) state: Option<(Resume, StateSource)>,
+    /// The partition that it is a replica of, and whose subscriptions may change.
+    pub(super) partition: Option<Partition>,
+}
+
+impl Beginning {
+    /// The constants of the rings that it subscribes to, of those that its process is on.
+    pub(super) fn subscribed(
+        &self,
+        rings: &[NodeConfig],
+    ) -> Result<Vec<Constants>, RingsStartError> {
+        let Some((resume, _)) = &self.state else {
+            return subscribed(rings, self.subscribe.as_deref());
+        };
+        let ranks: Vec<u16> = resume.rings.iter().map(|ring| ring.of.rank.0).collect();
+        let wanted = subscribed(rings, Some(&ranks))?;
+        check_state(&wanted, resume)?;
+        Ok(wanted)
+    }
+
+    /// The learner that merges these rings.
+    pub(super) fn learner(&self, rings: &[NodeConfig], wanted: Vec<Constants>) -> RingsLearner {
+        let resume = self.state.as_ref().map(|(resume, _)| resume);
+        let learner = RingsLearner::new(wanted, resume.map(|resume| resume.point));
+        let Some(partition) = self.partition else {
+            return learner;
+        };
+        let known = rings.iter().filter_map(|ring| ring.ring_of);
+        let spent = resume.map_or(&[][..], |resume| &resume.spent);
+        learner.of_partition(partition, known.map(|of| of.constants), spent)
+    }
+
+    /// What it knows of a ring with its state.
+    pub(super) fn state_of(&self, rank: Rank) -> Option<&ResumeRing> {
+        let (resume, _) = self.state.as_ref()?;
+        resume.rings.iter().find(|state| state.of.rank == rank)
+    }
+
+    /// The trace, where the configuration wants one.
+    pub(super) fn trace(
+        &self,
+        config: &RingsConfig,
+        me: NodeId,
+        wanted: &[Constants],
+    ) -> Result<Option<RingsTrace>, RingsStartError> {
+        let Some(path) = config.common.trace_of(me) else {
+            return Ok(None);
+        };
+        let failed =
+            |error| RingsStartError::Ring(0, StartError::Driver(DriverError::Trace(error)));
+        let me = process(me).map_err(|error| RingsStartError::Ring(0, error))?;
+        let trace = RingsTrace::create(&path, me, (self.partition, wanted));
+        let mut trace = trace.map_err(failed)?;
+        if let Some((resume, source)) = &self.state {
+            trace.on_install(resume, *source);
+        }
+        Ok(Some(trace))
+    }
+}
+
+/// The constants of the rings that are wanted.
+fn subscribed(
+    rings: &[NodeConfig],
+    subscribe: Option<&[u16]>,
+) -> Result<Vec<Constants>, RingsStartError> {
+    let all = rings.iter().filter_map(|ring| ring.ring_of);
+    let mut wanted: Vec<Constants> = all.map(|of| of.constants).collect();
+    if let Some(subscribe) = subscribe {
+        let has = |id: &u16| wanted.iter().any(|of| of.rank == Rank(*id));
+        if let Some(id) = subscribe.iter().find(|id| !has(id)) {
+            return Err(RingsStartError::Subscription(*id));
+        }
+        wanted.retain(|of| subscribe.contains(&of.rank.0));
+    }
+    match wanted.is_empty() && (subscribe.is_none() || rings.is_empty()) {
+        true => Err(RingsStartError::Subscription(0)),
+        false => Ok(wanted),
+    }
+}
+
+/// Checks that a state is of the same rings, founded alike.
+fn check_state(wanted: &[Constants], resume: &Resume) -> Result<(), RingsStartError> {
+    let states = || resume.rings.iter().map(|state| state.of);
+    let is_other = |of: &&Constants| states().all(|state| state != **of);
+    match wanted.iter().find(is_other) {
+        Some(other) => Err(RingsStartError::State(other.rank.0)),
+        None => Ok(()),
+    }
+}
+
+/// A new life of node `me`, on one ring.
+pub(super) fn process(me: NodeId) -> Result<Process, StartError> {
+    rota_net::new_process(me).map_err(StartError::System)
+}
+
+/// Opens one ring, of whose nodes the names have been looked up.
+pub(super) fn open(
+    config: &NodeConfig,
+    process: Process,
+    state: Option<&ResumeRing>,
+) -> Result<Driver<Checked<NodeEngine>>, StartError> {
+    let me = process.node;
+    config.check_for(me).map_err(StartError::Config)?;
+    if let Some(directory) = &config.state_dir {
+        std::fs::create_dir_all(directory).map_err(StartError::System)?;
+    }
+    let sockets = Sockets::open(&config.network(), me).map_err(StartError::Socket)?;
+    let mut engine = NodeEngine::new(config, me).map_err(StartError::Config)?;
+    if let (Some(engine), Some(state)) = (engine.leveled(), state) {
+        engine.get_mut().resume(state.founded, state.base.clone());
+    }
+    let seed = rota_net::random_u64().map_err(StartError::System)?;
+    let driver = Driver::with_process(Checked::new(engine), sockets, process, seed, config);
+    driver.map_err(StartError::Driver)
+}

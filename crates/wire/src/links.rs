@@ -1,0 +1,119 @@
+//! Reliable links on the ports of the network: the room that each end knows of.
+//!
+//! A link is a connection of TCP that neither breaks nor loses. Its bytes go through the same network cards and ports as
+//! datagrams, in segments, and are never dropped there: what is under way and unread is bounded by the link's queue. Its
+//! acknowledgements take their bytes on the way back, and do not wait there.
+
+use crate::setup::LinkPlan;
+
+/// The part of the queue by which the room has grown when a process is told (`Input::Writable`).
+const TOLD: usize = 8;
+
+/// The rooms of all links.
+#[derive(Debug)]
+pub struct Links {
+    nodes: usize,
+    plan: LinkPlan,
+    /// By sender and receiver.
+    ways: Vec<Way>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    /// Bytes that were sent and not read.
+    unread: usize,
+    /// Bytes that the sender may still send, as it was told.
+    granted: usize,
+}
+
+impl Links {
+    pub fn new(plan: LinkPlan, nodes: usize) -> Self {
+        Self {
+            nodes,
+            plan,
+            ways: vec![
+                Way {
+                    unread: 0,
+                    granted: plan.queue_bytes,
+                };
+                nodes * nodes
+            ],
+        }
+    }
+
+    /// Bytes that an empty link takes.
+    pub const fn queue_bytes(&self) -> usize {
+        self.plan.queue_bytes
+    }
+
+    /// The room that a sender has now: what it was told of, without what it has sent since.
+    pub fn granted(&self, from: usize, to: usize) -> usize {
+        self.ways[from * self.nodes + to].granted
+    }
+
+    /// The processor time of sending, or of receiving, a message.
+    pub const fn cost(&self, bytes: usize) -> u64 {
+        self.plan.call + bytes as u64 * self.plan.byte / 1000
+    }
+
+    /// A message is sent.
+    ///
+    /// # Panics
+    /// If the sender was not told of so much room: engines hold back what a link does not take.
+    pub fn send(&mut self, from: usize, to: usize, bytes: usize) {
+        let way = &mut self.ways[from * self.nodes + to];
+        assert!(
+            bytes <= way.granted,
+            "node {from} sends {bytes} bytes over a link that takes {}",
+            way.granted
+        );
+        way.granted -= bytes;
+        way.unread += bytes;
+    }
+
+    /// A message was read. Returns the room that its sender has to be told of, if it has to be.
+    pub fn read(&mut self, from: usize, to: usize, bytes: usize) -> Option<usize> {
+        let way = &mut self.ways[from * self.nodes + to];
+        way.unread -= bytes;
+        let room = self.plan.queue_bytes - way.unread;
+        if room - way.granted < self.plan.queue_bytes / TOLD {
+            return None;
+        }
+        way.granted = room;
+        Some(room)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_is_told_when_the_room_has_grown_by_an_eighth() {
+        let plan = LinkPlan {
+            queue_bytes: 800,
+            call: 0,
+            byte: 0,
+        };
+        let mut links = Links::new(plan, 2);
+        for _ in 0..8 {
+            links.send(0, 1, 60);
+        }
+        assert_eq!(links.read(0, 1, 60), None);
+        assert_eq!(links.read(0, 1, 60), Some(440));
+        assert_eq!(links.read(0, 1, 60), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "takes 20")]
+    fn more_than_the_room_is_a_fault_of_the_engine() {
+        let plan = LinkPlan {
+            queue_bytes: 100,
+            call: 0,
+            byte: 0,
+        };
+        let mut links = Links::new(plan, 2);
+        links.send(1, 0, 80);
+        links.send(1, 0, 21);
+    }
+}
