@@ -1,0 +1,3 @@
+module rota
+
+go 1.19
