@@ -14,6 +14,7 @@ use rota_node::NodeConfig;
 use serde::Deserialize;
 
 use crate::client::Failure;
+use crate::say::escaped;
 use through::Through;
 
 /// The time that a daemon may take to answer: one that is well does within milliseconds, and a crowded one within a
@@ -132,11 +133,13 @@ impl Place {
     /// The daemon's answer, as it came and parsed.
     pub fn ask(&self) -> Result<(String, DaemonStatus), Failure> {
         let wrong = |what: &dyn fmt::Display| Failure::failed(format!("{self}: {what}"));
-        let line = self.answer().map_err(|error| wrong(&silence(error)))?;
+        let line = self
+            .answer()
+            .map_err(|error| wrong(&escaped(silence(error))))?;
         let nonsense = |_| wrong(&self.no_answer(&line));
         let Refused { refused } = serde_json::from_str(&line).map_err(nonsense)?;
         if let Some(why) = refused {
-            return Err(wrong(&format!("refused: {why}")));
+            return Err(wrong(&format!("refused: {}", escaped(&why))));
         }
         let status = serde_json::from_str(&line).map_err(nonsense)?;
         Ok((line.trim_end().to_owned(), status))

@@ -1,6 +1,5 @@
 //! `rota status`: how a daemon is.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use rota_net::KeysInUse;
 
 use crate::ask::{AskOptions, Place, ask_all};
 use crate::client::Failure;
-use crate::say::{complain, print};
+use crate::say::{complain, escaped, print};
 use rota_daemon::explain::{Seen, distinct, explain, missing};
 
 /// Counters of its clients and groups that ought to stand still, beside those of the ring.
@@ -96,17 +95,24 @@ fn say_why(places: &[Place], interval: Duration) -> ExitCode {
     }
     let findings = explain(&distinct(seen));
     for finding in &findings {
-        print(&finding.text);
+        print(&escaped(&finding.text));
     }
     let wrong = silent || findings.iter().any(|finding| finding.wrong);
     ExitCode::from(u8::from(wrong))
 }
 
 fn text(answer: &DaemonStatus) -> String {
-    let mut text = format!(
-        "daemon   {} (node {}), rota {}\nring     {}\n",
-        answer.name, answer.node, answer.version, answer.ring
-    );
+    let mut text = String::new();
+    let mut put = |line: std::fmt::Arguments<'_>| {
+        // Names and sentences are the daemon's own.
+        text.push_str(&escaped(line.to_string()));
+        text.push('\n');
+    };
+    let (name, node, version) = (&answer.name, answer.node, &answer.version);
+    put(format_args!(
+        "daemon   {name} (node {node}), rota {version}"
+    ));
+    put(format_args!("ring     {}", answer.ring));
     let known = if answer.excluded {
         "excluded: in no primary view; requests of clients wait"
     } else if answer.groups_ready {
@@ -114,60 +120,53 @@ fn text(answer: &DaemonStatus) -> String {
     } else {
         "the daemons tell each other; requests of clients wait"
     };
-    let mut put = |line: std::fmt::Arguments<'_>| {
-        // A string takes everything.
-        let _ = text.write_fmt(line);
-    };
     for note in &answer.notes {
-        put(format_args!("note     {note}\n"));
+        put(format_args!("note     {note}"));
     }
-    put(format_args!("{}", missing_line(answer)));
+    if let Some(missing) = missing_line(answer) {
+        put(format_args!("missing  {missing}"));
+    }
     match &answer.keys {
         Some(KeysInUse { sends, takes }) => {
             let takes: Vec<String> = takes.iter().map(ToString::to_string).collect();
             let takes = takes.join(", ");
-            put(format_args!("sealed   with key {sends}, takes {takes}\n"));
+            put(format_args!("sealed   with key {sends}, takes {takes}"));
         }
-        None => put(format_args!("sealed   no: checksums only\n")),
+        None => put(format_args!("sealed   no: checksums only")),
     }
     if let Some(links) = links(answer) {
-        put(format_args!("links    {links}\n"));
+        put(format_args!("links    {links}"));
     }
-    put(format_args!("groups   {}, {known}\n", answer.groups));
-    put(format_args!("clients  {}\n", answer.clients.len()));
+    put(format_args!("groups   {}, {known}", answer.groups));
+    put(format_args!("clients  {}", answer.clients.len()));
     for client in &answer.clients {
-        put(format_args!("         {}\n", client_line(client)));
+        put(format_args!("         {}", client_line(client)));
     }
     for hold in &answer.holds {
         let (to, client) = (&hold.to, &hold.client);
-        put(format_args!(
-            "held     {to}: its senders wait for {client}\n"
-        ));
+        put(format_args!("held     {to}: its senders wait for {client}"));
     }
     let quiet = rota_node::watched_counters().chain(QUIET);
     let grown = quiet.filter_map(|name| answer.counters.get_key_value(name));
     let grown: Vec<_> = grown.filter(|(_, count)| **count > 0).collect();
     if grown.is_empty() {
         put(format_args!(
-            "counters that ought to stand still have not moved\n"
+            "counters that ought to stand still have not moved"
         ));
     } else {
-        put(format_args!("counters that ought to stand still:\n"));
+        put(format_args!("counters that ought to stand still:"));
     }
     for (name, count) in grown {
-        put(format_args!("         {name} {count}\n"));
+        put(format_args!("         {name} {count}"));
     }
     text
 }
 
-/// The line on the nodes in the configuration that are not with this daemon, if there are any.
-fn missing_line(answer: &DaemonStatus) -> String {
+/// The nodes in the configuration that are not with this daemon, if there are any.
+fn missing_line(answer: &DaemonStatus) -> Option<String> {
     let missing = missing(answer);
     let missing: Vec<String> = missing.iter().map(|node| format!("node {node}")).collect();
-    match missing.is_empty() {
-        true => String::new(),
-        false => format!("missing  {}\n", missing.join(", ")),
-    }
+    (!missing.is_empty()).then(|| missing.join(", "))
 }
 
 /// The capacities that FastCast's senders go by, if they go by any.
@@ -263,5 +262,33 @@ counters that ought to stand still:
          clients_slow 3
 ";
         assert_eq!(text(&answer.expect("an answer")), expected);
+    }
+
+    #[test]
+    fn what_a_daemon_says_neither_ends_a_line_nor_tells_a_terminal_anything() {
+        let evil = "a\u{1b}[2J\u{9b}31m\r\nb".to_owned();
+        let answer = DaemonStatus {
+            name: evil.clone(),
+            version: evil.clone().into(),
+            ring: evil.clone(),
+            notes: vec![evil.clone()],
+            clients: vec![ClientStatus {
+                name: evil.clone(),
+                protocol: evil.clone().into(),
+                held_for: Some(evil.clone()),
+                ..ClientStatus::default()
+            }],
+            holds: vec![rota_daemon::HoldStatus {
+                to: evil.clone(),
+                client: evil,
+            }],
+            ..DaemonStatus::default()
+        };
+        let text = text(&answer);
+        let is_plain = |line: &str| !line.contains(char::is_control) && !line.starts_with('b');
+        assert!(text.split('\n').all(is_plain), "{text:?}");
+        // Four in the lines of the daemon, three of its client, two of what is held.
+        let said = text.matches(r"a\x1b[2J\xc2\x9b31m\r\nb").count();
+        assert_eq!(said, 9, "{text}");
     }
 }

@@ -15,9 +15,9 @@ use rota_resp::Reply;
 
 use super::moves::addresses;
 use super::status::read;
-use crate::say::complain;
+use crate::say::{complain, escaped};
 use crate::service::talk::RpcConnection;
-use crate::service::where_to::{escaped, line, refused};
+use crate::service::where_to::{line, refused};
 use crate::service::who::Who;
 
 /// The time that a process waits for changes before it answers that there are none, in milliseconds.
@@ -249,7 +249,7 @@ impl Watcher {
 
 /// A line: partition, place, kind, and what there is more. Keys and values are what clients have made of them.
 fn shown(of: u16, place: &str, change: &[Vec<u8>]) -> String {
-    let mut text = format!("{of}\t{}", escaped(place.as_bytes()));
+    let mut text = format!("{of}\t{}", escaped(place));
     for part in change {
         text.push('\t');
         text.push_str(&escaped(part));

@@ -1,6 +1,5 @@
 //! The process of a service that is asked, and the output of answers.
 
-use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -54,67 +53,11 @@ pub fn refused(what: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Bytes of others as part of a line: whatever would end the line or part it, or tell a terminal something, is written as in
-/// a string of C, and so is a backslash. Double quotes around it make it a word of [`rota_resp::inline`] again, but for quotes
-/// in it.
-pub fn escaped(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        for character in chunk.valid().chars() {
-            match character {
-                '\\' => text.push_str("\\\\"),
-                '\n' => text.push_str("\\n"),
-                '\r' => text.push_str("\\r"),
-                '\t' => text.push_str("\\t"),
-                // Some programs take the last two for the end of a line.
-                _ if character.is_control() || matches!(character, '\u{2028}' | '\u{2029}') => {
-                    push_hex(&mut text, character.encode_utf8(&mut [0; 4]).as_bytes());
-                }
-                _ => text.push(character),
-            }
-        }
-        push_hex(&mut text, chunk.invalid());
-    }
-    text
-}
-
-fn push_hex(text: &mut String, bytes: &[u8]) {
-    for byte in bytes {
-        // A string takes everything.
-        let _ = write!(text, "\\x{byte:02x}");
-    }
-}
-
 /// Prints bytes as they are, and a line's end.
 pub fn line(parts: &[&[u8]]) {
     let mut out = io::stdout().lock();
     let bytes = [&parts.concat()[..], b"\n"].concat();
     if let Err(error) = out.write_all(&bytes).and_then(|()| out.flush()) {
         failed(&error);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use rota_resp::inline;
-
-    use super::escaped;
-
-    #[test]
-    fn bytes_of_others_neither_end_a_line_nor_part_it_nor_tell_a_terminal_anything() {
-        for (bytes, text) in [
-            (&b"plain text, \xc3\xa9"[..], "plain text, \u{e9}"),
-            (b"a\nb\rc\td", r"a\nb\rc\td"),
-            (b"\x1b[2J\x07\0\x7f", r"\x1b[2J\x07\x00\x7f"),
-            (br"C:\n", r"C:\\n"),
-            // What a terminal takes for escape and bracket, as text and as a byte; and a separator of lines.
-            ("\u{9b}31m".as_bytes(), r"\xc2\x9b31m"),
-            (b"\x9b31m\xff", r"\x9b31m\xff"),
-            ("\u{2028}".as_bytes(), r"\xe2\x80\xa8"),
-        ] {
-            assert_eq!(escaped(bytes), text);
-            let word = inline::words(format!("\"{text}\"").as_bytes());
-            assert_eq!(word, Some(vec![bytes.to_vec()]), "{text}");
-        }
     }
 }

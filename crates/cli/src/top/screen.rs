@@ -5,10 +5,11 @@ use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row as TableRow, Sparkline, Table, Wrap};
-use rota_daemon::explain::{bytes, time};
+use rota_daemon::explain::{Finding, bytes, time};
 
 use super::history::{History, Sample};
 use super::table::{COLUMNS, Interval, NAMES, Row};
+use crate::say::escaped;
 
 /// Columns that are text; the others are numbers.
 const TEXT_COLUMNS: [usize; 2] = [1, 2];
@@ -53,14 +54,11 @@ pub fn draw(frame: &mut Frame<'_>, history: &History, look: Look) {
         .newest
         .as_ref()
         .map_or(0, |interval| interval.rows.len());
-    let findings = history
-        .newest
-        .as_ref()
-        .map_or(&[][..], |interval| interval.findings.as_slice());
+    let findings = sentences(history);
     let whole = frame.area();
     let said: u16 = findings
         .iter()
-        .map(|finding| lines(&finding.text, whole.width))
+        .map(|(_, text)| lines(text, whole.width))
         .fold(0, u16::saturating_add);
     let waiting = history
         .newest
@@ -86,14 +84,10 @@ pub fn draw(frame: &mut Frame<'_>, history: &History, look: Look) {
     draw_plots(frame, plots, history, look);
     draw_clients(frame, clients, interval, look);
     let sentences: Vec<Line<'_>> = findings
-        .iter()
-        .map(|finding| {
-            let colour = if finding.wrong {
-                Color::Red
-            } else {
-                Color::Green
-            };
-            Line::from(Span::styled(finding.text.clone(), look.colour(colour)))
+        .into_iter()
+        .map(|(wrong, text)| {
+            let colour = if wrong { Color::Red } else { Color::Green };
+            Line::from(Span::styled(text, look.colour(colour)))
         })
         .collect();
     let block = Block::new().borders(Borders::TOP);
@@ -101,6 +95,14 @@ pub fn draw(frame: &mut Frame<'_>, history: &History, look: Look) {
         .wrap(Wrap { trim: true })
         .block(block);
     frame.render_widget(sentences, wrong);
+}
+
+/// What is wrong, and whether something is.
+fn sentences(history: &History) -> Vec<(bool, String)> {
+    let findings = history.newest.iter();
+    let findings = findings.flat_map(|interval| &interval.findings);
+    let sentence = |finding: &Finding| (finding.wrong, escaped(&finding.text));
+    findings.map(sentence).collect()
 }
 
 /// Lines that a sentence takes on a screen of this width, or a few more.
@@ -239,7 +241,7 @@ fn draw_clients(frame: &mut Frame<'_>, area: Rect, interval: &Interval, look: Lo
         let unread = time(client.unread_ms as f64 * 1e3);
         text.push(Line::from(format!(
             "{:<40} {:>12} not read for {unread:>10}",
-            client.name,
+            escaped(&client.name),
             bytes(client.waiting_bytes)
         )));
     }

@@ -106,6 +106,33 @@ fn a_usual_screen_has_daemons_plots_clients_and_what_is_wrong() {
 }
 
 #[test]
+fn what_a_daemon_says_tells_the_terminal_nothing() {
+    let evil = "a\u{1b}[2J\u{9b}31m\nb".to_owned();
+    let places = ["/a".parse::<Place>().expect("a path")];
+    let said = |seconds| {
+        let mut status = status(1, seconds);
+        status.name.clone_from(&evil);
+        status.notes = vec![evil.clone()];
+        status.clients[0].name.clone_from(&evil);
+        status.clients[0].waiting_bytes = 5000;
+        [Ok(status)]
+    };
+    let interval = Interval::between(&places, &said(1), &said(2));
+    let text = interval.text();
+    let is_plain = |line: &str| !line.contains(char::is_control) && !line.starts_with('b');
+    assert!(text.lines().all(is_plain), "{text:?}");
+    let mut history = History::new(1, 1000);
+    history.take(interval);
+    let screen = drawn(&history, (200, 40));
+    assert!(screen.iter().all(|line| is_plain(line)), "{screen:?}");
+    // The daemon, its note and its client.
+    for said in [text, screen.concat()] {
+        let said = said.matches(r"a\x1b[2J\xc2\x9b31m\nb").count();
+        assert_eq!(said, 3);
+    }
+}
+
+#[test]
 fn what_an_interval_shows_is_judged_once() {
     let mut history = history(3);
     let before = drawn(&history, (80, 24));

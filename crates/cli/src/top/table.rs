@@ -8,6 +8,7 @@ use rota_daemon::{ClientStatus, DaemonStatus};
 
 use super::Answer;
 use crate::ask::Place;
+use crate::say::escaped;
 
 /// Clients that are shown: those for whom most waits.
 const CLIENTS: usize = 10;
@@ -73,7 +74,7 @@ impl Interval {
         clients(&mut text, &self.lagging);
         text.push('\n');
         for finding in &self.findings {
-            put(&mut text, format_args!("{}", finding.text));
+            put(&mut text, format_args!("{}", escaped(&finding.text)));
         }
         text
     }
@@ -117,8 +118,8 @@ impl Row {
         };
         Self::Cells(Box::new([
             status.node.to_string(),
-            status.name.clone(),
-            short_ring(status),
+            escaped(&status.name),
+            escaped(short_ring(status)),
             per_second(rounds),
             mean(round * rounds as f64, rounds),
             mean(held_us as f64, visits),
@@ -220,10 +221,8 @@ fn clients(text: &mut String, lagging: &[ClientStatus]) {
     for client in lagging.iter().take(CLIENTS) {
         let unread = time(client.unread_ms as f64 * 1e3);
         let waiting = bytes(client.waiting_bytes);
-        put(
-            text,
-            format_args!("{:<40} {waiting:>12} {unread:>12}", client.name),
-        );
+        let name = escaped(&client.name);
+        put(text, format_args!("{name:<40} {waiting:>12} {unread:>12}"));
     }
 }
 
