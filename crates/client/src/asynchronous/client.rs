@@ -281,11 +281,15 @@ impl AsyncClient {
         Ok(())
     }
 
-    /// Reads once; whether there was anything, the end of the stream included.
+    /// Reads once, and goes on with what no descriptor tells of until as many bytes of events lie unread as may: what is
+    /// left needs no wait. Whether there was anything, the end of the stream included.
     fn read(&mut self) -> bool {
         let any = self.read_once();
-        // The socket does not become ready for bytes that were read already, so this reads them now.
-        while self.stream.has_more() && self.account.standing().is_ok() && self.read_once() {}
+        while self.stream.has_more()
+            && self.incoming.unread() <= self.most_unread
+            && self.account.standing().is_ok()
+            && self.read_once()
+        {}
         any
     }
 

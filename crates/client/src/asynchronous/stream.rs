@@ -180,6 +180,7 @@ impl Stream {
             give_way().await;
         }
         match self.socket()? {
+            Socket::Memory(_, memory) if memory.has_more() => return Ok(()),
             Socket::Unix(stream) | Socket::Memory(stream, _) => stream.ready(interest).await,
             Socket::Tcp(stream) => stream.ready(interest).await,
             #[cfg(feature = "tls")]

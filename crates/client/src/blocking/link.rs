@@ -150,6 +150,15 @@ impl Link {
         }
     }
 
+    /// As [`Self::has_more`]; of a session of TLS too, whose reads empty it by themselves.
+    fn has_read_ahead(&self) -> bool {
+        #[cfg(feature = "tls")]
+        if let Socket::Tls(_, session) = &self.socket {
+            return session.has_more();
+        }
+        self.has_more()
+    }
+
     /// Reads what is there: `None` if there is nothing yet, 0 at the end of the stream.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         self.owner.check()?;
@@ -185,11 +194,7 @@ impl Link {
     /// Waits until one of these is possible; false if the time has come first.
     pub fn wait(&self, interest: Interest, deadline: Option<Instant>) -> io::Result<bool> {
         self.owner.check()?;
-        #[cfg(feature = "tls")]
-        if let Socket::Tls(_, session) = &self.socket
-            && interest.read
-            && session.has_more()
-        {
+        if interest.read && self.has_read_ahead() {
             return Ok(true);
         }
         let mut flags = PollFlags::empty();

@@ -87,7 +87,7 @@ impl Receiver {
             let write = flush();
             // The wait itself tells whether there is more, which saves one system call.
             let waits = deadline.is_none_or(|deadline| deadline > Instant::now());
-            if !(self.drained && waits) && self.read() {
+            if !(self.drained && waits) && self.read_some() {
                 if !deadline.is_some_and(is_long_over) {
                     continue;
                 }
@@ -103,9 +103,21 @@ impl Receiver {
 
     /// Reads once; whether there was anything, the end of the stream included.
     pub(super) fn read(&mut self) -> bool {
+        // Who waits for the descriptor does not wait for bytes that were read already, so this reads them now.
+        self.read_while(|_| true)
+    }
+
+    /// As [`Self::read`], but no further than until as many bytes of events lie unread as may. What is left needs no wait.
+    fn read_some(&mut self) -> bool {
+        let most = self.most_unread;
+        self.read_while(|unread| unread <= most)
+    }
+
+    /// Reads once, and goes on with bytes of which no descriptor tells as long as so many may lie unread.
+    fn read_while(&mut self, may_lie: impl Fn(usize) -> bool) -> bool {
         let any = self.read_once();
-        // The socket does not become ready for bytes that were read already, so this reads them now.
         while self.shared.link.has_more()
+            && may_lie(self.incoming.unread())
             && self.shared.account().standing().is_ok()
             && self.read_once()
         {}
@@ -153,13 +165,13 @@ impl Wait for Receiver {
         }
         let write = need == Need::Write;
         let interest = Interest { read: true, write };
-        if self.read() {
+        if self.read_some() {
             return Ok(());
         }
         if !shared.link.wait(interest, deadline)? {
             return Err(Stop::TimedOut);
         }
-        self.read();
+        self.read_some();
         Ok(())
     }
 
@@ -169,7 +181,7 @@ impl Wait for Receiver {
         while shared.account().lost.is_none()
             && self.incoming.has_room_behind(self.most_unread)
             && !is_long_over(begun)
-            && self.read()
+            && self.read_some()
         {}
         let lost = shared.account().lost.clone();
         lost.unwrap_or_else(|| {

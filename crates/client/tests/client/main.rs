@@ -5,6 +5,7 @@ mod batches;
 mod connecting;
 mod credit;
 mod halves;
+mod memory;
 mod patience;
 mod peer;
 mod reconnecting;

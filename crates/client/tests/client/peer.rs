@@ -1,7 +1,8 @@
 //! A scripted daemon: the test decides every step.
 
-use std::io::{Read, Write};
+use std::io::{IoSlice, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
@@ -13,6 +14,7 @@ use rota_client::protocol::{Hello, Inbox, Reply, Request, Send, Welcome, request
 use rota_client::{Cause, Client, Message, Service, View};
 use rota_core::contract::{Incarnation, NodeId, RingId};
 use rota_core::groups::{GroupName, ViewId};
+use rota_memory::Writer;
 use tempfile::TempDir;
 
 /// Nothing in these tests takes longer, unless it hangs.
@@ -206,6 +208,39 @@ impl Connection {
         .expect("the client listens");
     }
 
+    /// Lets the client in; what it is told from then on goes through memory of this many bytes.
+    pub fn welcome_to_memory(&mut self, bytes: u32) -> Writer {
+        self.hello();
+        let (writer, descriptor) = Writer::new(bytes as usize).expect("memory");
+        let Reply::Welcome(mut plain) = welcome(CREDIT) else {
+            panic!("it is one");
+        };
+        plain.memory = bytes;
+        let mut welcome = Vec::new();
+        let encoded = Reply::Welcome(plain).encode(&mut welcome);
+        encoded.expect("it fits");
+        let sent = rota_memory::send(self.unix(), &welcome, descriptor.as_fd());
+        assert_eq!(sent.expect("the client listens"), welcome.len());
+        writer
+    }
+
+    /// Tells all this with one record, so that whoever finds any of it finds all.
+    pub fn tell_at_once(&mut self, writer: &mut Writer, replies: &[Reply]) {
+        let mut bytes = Vec::new();
+        for reply in replies {
+            reply.encode(&mut bytes).expect("it fits");
+        }
+        let written = writer.write(&mut self.unix(), &[IoSlice::new(&bytes)]);
+        assert_eq!(written.expect("the client listens"), bytes.len());
+    }
+
+    fn unix(&self) -> &UnixStream {
+        match &self.stream {
+            Stream::Unix(stream) => stream,
+            Stream::Tcp(_) => panic!("only on this host"),
+        }
+    }
+
     /// Says nothing more, and does not go.
     pub fn fall_silent(&self) {
         match &self.stream {
@@ -221,18 +256,14 @@ impl Connection {
         while bytes.len() < 64 << 10 {
             reply.encode(&mut bytes).expect("it fits");
         }
-        let Stream::Unix(stream) = &mut self.stream else {
-            panic!("only on this host");
-        };
+        let mut stream = self.unix();
         while stream.write_all(&bytes).is_ok() {}
     }
 
     /// Reads nothing more, so that no write of the client succeeds.
     pub fn stop_reading(&self) {
-        let Stream::Unix(stream) = &self.stream else {
-            panic!("only on this host");
-        };
-        stream.shutdown(Shutdown::Read).expect("it is connected");
+        let stopped = self.unix().shutdown(Shutdown::Read);
+        stopped.expect("it is connected");
     }
 
     /// Waits until the client has gone.
