@@ -1,6 +1,8 @@
 //! The process that owns a connection.
 
-use std::{io, process};
+use std::io;
+
+use rota_memory::process_id;
 
 /// The process that connected.
 ///
@@ -13,7 +15,7 @@ pub struct Owner(u32);
 impl Owner {
     /// This process.
     pub fn this() -> Self {
-        Self(process::id())
+        Self(process_id())
     }
 
     /// Whether this process has connected; false in a process that was forked from it.
@@ -33,6 +35,6 @@ impl Owner {
     /// A process that this one was forked from.
     #[cfg(test)]
     pub fn parent() -> Self {
-        Self(process::id().wrapping_add(1))
+        Self(process_id().wrapping_add(1))
     }
 }

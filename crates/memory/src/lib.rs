@@ -20,8 +20,10 @@
 //! | `writer` | [`Writer`], the daemon's side |
 //! | `reader` | [`Reader`], the client's |
 //! | `pass` | the descriptor, on its way from one to the other |
+//! | `process` | [`process_id`]: memory that no two processes see, for whoever must know that it was not forked |
 
 mod pass;
+mod process;
 mod reader;
 mod region;
 #[cfg(test)]
@@ -29,6 +31,7 @@ mod tests;
 mod writer;
 
 pub use pass::{receive, send};
+pub use process::process_id;
 pub use reader::Reader;
 pub use region::MOST_BYTES;
 pub use writer::Writer;
