@@ -12,12 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use bytes::Bytes;
 use rota_client::{
     Client, Code, ConnectionLost, Destination, Envelope, Event, Message, PrivateName, RequestError,
     SendError,
 };
-
-use serde::Deserialize;
 
 use crate::control::Control;
 use crate::status::DaemonStatus;
@@ -70,11 +69,21 @@ fn is_teller(member: &PrivateName) -> bool {
     member.client.to_string() == NAME
 }
 
+/// What a daemon has answered.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// How it is.
+    pub status: Box<DaemonStatus>,
+    /// The same in its own words.
+    pub text: Bytes,
+}
+
 /// What came of a question to a daemon: its answer, or why it may not be asked.
-pub type Answer = Result<Message, Code>;
+pub type Answer = Result<Told, Code>;
 
 /// Asks these daemons, again and again until all have answered or it is that time. Whoever has not answered is not among
-/// the answers. What a client says that is not its daemon's status is no answer.
+/// the answers. What a client says that is not its daemon's status is no answer. Anybody may send to the client that asks:
+/// what else lies unread there is dropped, and keeps no question back for good.
 ///
 /// # Errors
 /// Nobody can be asked through this client any more.
@@ -86,7 +95,11 @@ pub fn ask(
     let mut asked = Asked::of(of);
     while !asked.is_over() && Instant::now() < until {
         for teller in asked.missing() {
-            client.send(Envelope::from(teller).kind(QUESTION), b"")?;
+            match client.try_send(Envelope::from(teller).kind(QUESTION), b"") {
+                // Credit comes with events, which are taken next.
+                Err(SendError::WouldBlock) => break,
+                sent => sent?,
+            }
         }
         let again = until.min(Instant::now() + ASKED_AGAIN);
         while !asked.is_over()
@@ -130,11 +143,13 @@ impl<'a> Asked<'a> {
     fn take(&mut self, event: Event) {
         match event {
             Event::Message(message)
-                if message.kind == ANSWER
-                    && self.is_missing(&message.sender)
-                    && is_status_of(&message) =>
+                if message.kind == ANSWER && self.is_missing(&message.sender) =>
             {
-                self.answers.insert(message.sender, Ok(message));
+                if let Some(status) = status_in(&message) {
+                    let (status, text) = (Box::new(status), message.payload);
+                    self.answers
+                        .insert(message.sender, Ok(Told { status, text }));
+                }
             }
             Event::NotSent {
                 to: Destination::Client(teller),
@@ -149,15 +164,10 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Whether this is the status of the daemon that its sender is at.
-fn is_status_of(message: &Message) -> bool {
-    /// The part of a status that says whose it is.
-    #[derive(Deserialize)]
-    struct Named {
-        name: String,
-    }
-    let named = serde_json::from_slice::<Named>(&message.payload);
-    named.is_ok_and(|named| named.name == message.sender.daemon.to_string())
+/// The status of the daemon that its sender is at, if it is that.
+fn status_in(message: &Message) -> Option<DaemonStatus> {
+    let status: DaemonStatus = serde_json::from_slice(&message.payload).ok()?;
+    (status.name == message.sender.daemon.to_string()).then_some(status)
 }
 
 /// A thread that tells how its daemon is, until it is dropped.
@@ -292,105 +302,4 @@ fn text(status: &DaemonStatus, most: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::status::ClientStatus;
-
-    fn name(text: &str) -> PrivateName {
-        let (client, daemon) = text[1..].split_once('#').expect("two parts");
-        PrivateName {
-            client: rota_core::groups::Name::new(client).expect("a name"),
-            daemon: rota_core::groups::Name::new(daemon).expect("a name"),
-        }
-    }
-
-    fn answer(from: &str, payload: &str) -> Event {
-        Event::Message(Message {
-            sender: name(from),
-            service: rota_client::Service::Agreed,
-            self_discard: true,
-            kind: ANSWER,
-            to: Arc::new([]),
-            payload: bytes::Bytes::copy_from_slice(payload.as_bytes()),
-        })
-    }
-
-    #[test]
-    fn each_daemon_answers_once_and_nobody_for_another() {
-        let of = ["#rota-tell#n1", "#rota-tell#n2", "#rota-tell#n3"].map(name);
-        let mut asked = Asked::of(&of);
-        let mut take = |from: &str, payload: &str| {
-            asked.take(answer(from, payload));
-            asked.missing().len()
-        };
-        assert_eq!(take("#ann#n1", r#"{"name":"n1","pid":1}"#), 3);
-        assert_eq!(take("#rota-tell#n4", r#"{"name":"n4","pid":1}"#), 3);
-        assert_eq!(take("#rota-tell#n1", r#"{"name":"n2","pid":1}"#), 3);
-        assert_eq!(take("#rota-tell#n1", "no status"), 3);
-        assert_eq!(take("#rota-tell#n1", r#"{"name":"n1","pid":1}"#), 2);
-        assert_eq!(take("#rota-tell#n1", r#"{"name":"n1","pid":2}"#), 2);
-        let not_sent = |to| Event::NotSent {
-            kind: QUESTION,
-            to: Destination::Client(to),
-            code: Code::NotAllowed,
-            text: String::new(),
-        };
-        asked.take(not_sent(of[1]));
-        assert_eq!(asked.missing(), [of[2]]);
-        asked.take(answer("#rota-tell#n2", r#"{"name":"n2"}"#));
-        assert!(!asked.is_over());
-        asked.take(answer("#rota-tell#n3", r#"{"name":"n3"}"#));
-        assert!(asked.is_over());
-        let first = asked.answers[&of[0]].as_ref().expect("it was sent");
-        assert!(first.payload.ends_with(b"\"pid\":1}"), "{first:?}");
-        assert_eq!(asked.answers[&of[1]], Err(Code::NotAllowed));
-    }
-
-    #[test]
-    fn the_log_has_a_line_of_ten_failures_in_a_row_and_no_more() {
-        let mut failures = Failures::default();
-        let short = Duration::from_millis(3);
-        let mut said = |lasted| failures.are_many(lasted);
-        let lines: Vec<usize> = (1..=30).filter(|_| said(short)).collect();
-        assert_eq!(lines, [10]);
-        // It has worked meanwhile.
-        assert!(!said(LASTING));
-        let lines: Vec<usize> = (2..=30).filter(|_| said(short)).collect();
-        assert_eq!(lines, [10]);
-    }
-
-    #[test]
-    fn whoever_joins_the_group_is_no_daemon_by_that() {
-        assert!(is_teller(&name("#rota-tell#n1")));
-        assert!(!is_teller(&name("#ann#n1")) && !is_teller(&name("#rota-tel#n1")));
-    }
-
-    #[test]
-    fn an_answer_is_as_long_as_a_message_may_be_and_keeps_who_lags_most() {
-        let client = |at: usize| ClientStatus {
-            name: format!("#client{at}#n1"),
-            waiting_bytes: at,
-            ..ClientStatus::default()
-        };
-        let status = DaemonStatus {
-            node: 3,
-            clients: (0..1000).map(client).collect(),
-            ..DaemonStatus::default()
-        };
-        let read = |most| -> DaemonStatus {
-            let text = text(&status, most);
-            assert!(text.len() <= most, "{} of {most}", text.len());
-            serde_json::from_str(&text).expect("JSON")
-        };
-        let whole = read(1 << 20);
-        assert_eq!((whole.node, whole.clients.len()), (3, CLIENTS));
-        assert_eq!(whole.clients[0].name, "#client999#n1");
-        let short = read(4000);
-        assert!((1..CLIENTS).contains(&short.clients.len()));
-        assert_eq!(short.clients[0].name, "#client999#n1");
-        let mut none = status.clone();
-        none.clients.clear();
-        let least = text(&none, 0).len();
-        assert_eq!(read(least).clients.len(), 0);
-    }
-}
+mod tests;

@@ -23,8 +23,8 @@ impl Complaints {
         }
     }
 
-    /// The number of lines left out since the last one; `None` if there is to be none now.
-    fn is_due(&mut self, reason: &'static str, now: Time) -> Option<u64> {
+    /// The number of lines left out since the last one; `None` if there is to be none now, and then this one is left out.
+    pub fn is_due(&mut self, reason: &'static str, now: Time) -> Option<u64> {
         let again = now.after(PERIOD_NANOS);
         let Some((_, due, unsaid)) = self.reasons.iter_mut().find(|(said, ..)| *said == reason)
         else {

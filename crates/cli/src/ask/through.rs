@@ -54,7 +54,7 @@ impl Through {
         let mut client = connect(&self.socket).map_err(io::Error::other)?;
         let answers = teller::ask(&mut client, &[self.teller], until);
         match answers.map_err(io::Error::other)?.remove(&self.teller) {
-            Some(Ok(message)) => Ok(String::from_utf8_lossy(&message.payload).into_owned()),
+            Some(Ok(told)) => Ok(String::from_utf8_lossy(&told.text).into_owned()),
             Some(Err(code)) => Err(io::Error::other(format!("not sent: {code}"))),
             None => Err(io::ErrorKind::TimedOut.into()),
         }
