@@ -27,6 +27,8 @@ pub enum NotAnswered {
     Many,
     /// The daemon stops.
     Stops,
+    /// The daemon has not got to it in time: it was not begun.
+    Late,
     /// The daemon's loop does not turn.
     Silent,
 }
@@ -36,6 +38,9 @@ impl fmt::Display for NotAnswered {
         f.write_str(match self {
             Self::Many => "too many others wait for an answer of this daemon: ask again",
             Self::Stops => "the daemon stops: ask another one",
+            Self::Late => {
+                "the daemon has not got to it in time, and has not begun it: ask again"
+            }
             Self::Silent => {
                 "the daemon does not answer: its loop does not turn; look at the list before you ask again"
             }
@@ -59,7 +64,13 @@ impl AskingQueue {
         if self.is_closed {
             return Err(NotAnswered::Stops);
         }
-        self.waiting.retain(|waiting| now < waiting.until);
+        self.waiting.retain(|waiting| {
+            let is_in_time = now < waiting.until;
+            if !is_in_time {
+                turn_away(waiting);
+            }
+            is_in_time
+        });
         if self.waiting.len() >= MOST {
             return Err(NotAnswered::Many);
         }
@@ -69,8 +80,13 @@ impl AskingQueue {
 
     /// The oldest for which it is not too late.
     pub fn next(&mut self, now: Time) -> Option<MemberAsking> {
-        let waiting = &mut self.waiting;
-        std::iter::from_fn(|| waiting.pop_front()).find(|asking| now < asking.until)
+        while let Some(asking) = self.waiting.pop_front() {
+            if now < asking.until {
+                return Some(asking);
+            }
+            turn_away(&asking);
+        }
+        None
     }
 
     /// Takes no more, and answers none of those that wait.
@@ -83,6 +99,14 @@ impl AskingQueue {
     pub const fn is_closed(&self) -> bool {
         self.is_closed
     }
+}
+
+/// Says that it is too late; whoever asked may have gone.
+fn turn_away(asking: &MemberAsking) {
+    let _ = asking.answer.send(MemberReply {
+        text: NotAnswered::Late.to_string(),
+        ..MemberReply::default()
+    });
 }
 
 #[cfg(test)]
@@ -110,7 +134,9 @@ mod tests {
         queue.push(in_time, Time(2)).expect("there is room");
         let next = queue.next(Time(10)).expect("one is in time");
         assert_eq!(next.until, Time(20));
-        assert_eq!(gone.try_recv(), Err(TryRecvError::Disconnected));
+        let told = gone.try_recv().expect("it is told at once");
+        assert!(!told.done, "{told:?}");
+        assert_eq!(told.text, NotAnswered::Late.to_string());
         assert_eq!(answered.try_recv(), Err(TryRecvError::Empty));
         assert!(queue.next(Time(10)).is_none());
     }
@@ -118,14 +144,19 @@ mod tests {
     #[test]
     fn no_more_wait_than_there_is_room_for() {
         let mut queue = AskingQueue::default();
+        let mut waiting = Vec::new();
         for until in 0..MOST {
-            let asking = asking(10 + until as u64).0;
+            let (asking, answered) = asking(10 + until as u64);
             queue.push(asking, Time(1)).expect("there is room");
+            waiting.push(answered);
         }
         let full = queue.push(asking(99).0, Time(9));
         assert_eq!(full, Err(NotAnswered::Many));
         // The time of one is over.
         assert_eq!(queue.push(asking(99).0, Time(10)), Ok(()));
+        let told = waiting[0].try_recv().expect("it is told at once");
+        assert_eq!(told.text, NotAnswered::Late.to_string());
+        assert_eq!(waiting[1].try_recv(), Err(TryRecvError::Empty));
     }
 
     #[test]
