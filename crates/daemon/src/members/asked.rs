@@ -11,6 +11,10 @@ use super::machine::Members;
 use super::message::{self, Proposal, Told};
 use super::request::{MemberReply, MemberRequest, MemberStatus, Refusal};
 
+/// A reason for the log.
+pub(super) const NEVER_TAKEN: &str =
+    "the ring never takes a message about the list of nodes: it is left out";
+
 /// The way of a change that an operator has asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
@@ -155,7 +159,8 @@ impl Members {
             return;
         };
         let why = Refusal::Unsent(message.len(), error);
-        self.rejected.complain(why.to_string());
+        let complaints = &mut self.unusable.complaints;
+        complaints.say(NEVER_TAKEN, &self.me.node, &why);
         let is_waiting = |asked: &Asked| !matches!(asked.stage, Stage::Made(_));
         if self.asked.as_ref().is_some_and(is_waiting) {
             self.outbox.retain(|(_, is_change)| !is_change);
@@ -199,13 +204,9 @@ impl Members {
         self.keeping.has_failed()
     }
 
-    /// The time at which a change is refused that is not made until then, the list is stored again, or the log has a line.
+    /// The time at which a change is refused that is not made until then, or the list is stored again.
     pub fn next_wake(&self) -> Option<Time> {
-        let wakes = [
-            self.too_late(),
-            self.keeping.next_wake(),
-            self.rejected.next_wake(),
-        ];
+        let wakes = [self.too_late(), self.keeping.next_wake()];
         wakes.into_iter().flatten().min()
     }
 
@@ -213,13 +214,10 @@ impl Members {
         self.asked.as_ref().map(|asked| asked.until)
     }
 
-    /// Has a list stored again that could not be, says in the log what is due there, and refuses a change for which it is too
-    /// late. One that is made already, or is being ordered, may still come true.
+    /// Has a list stored again that could not be, and refuses a change for which it is too late. One that is made already, or
+    /// is being ordered, may still come true.
     pub fn look_at_clock(&mut self, now: Time) {
         self.news.store |= self.keeping.is_due(now);
-        if let Some((what, others)) = self.rejected.line(now) {
-            tracing::error!(others, "{what}");
-        }
         if self.too_late().is_some_and(|until| until <= now) {
             let silent = self.exchange.silent();
             self.outbox.retain(|(_, is_change)| !is_change);

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use rota_core::contract::{
     Configuration, ConfigurationKind, Delivery, NodeId, Process, RingId, Service,
 };
-use rota_net::NodeAddress;
+use rota_net::{Complaints, NodeAddress};
 use rota_node::members::{Change, Version};
 use rota_node::{MemberList, NodeConfig};
 
@@ -13,8 +13,11 @@ use super::asked::{Asked, Stage};
 use super::exchange::{Exchange, Next};
 use super::keeping::Keeping;
 use super::message::{self, Proposal, Tell, Told};
-use super::rejected::Rejected;
 use super::request::Refusal;
+
+/// A reason for the log.
+pub(super) const NOT_TAKEN_OVER: &str =
+    "a newer list of nodes cannot be taken over: are `transport` and addresses as elsewhere?";
 
 /// What this daemon can do about its list of nodes.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +35,15 @@ pub(crate) struct News {
     pub relist: bool,
     /// There is a new list to store.
     pub store: bool,
+}
+
+/// What could not be used.
+#[derive(Debug, Default)]
+pub(super) struct Unusable {
+    /// Messages and notices that made no sense.
+    malformed: u64,
+    /// Why, for the log.
+    pub complaints: Complaints,
 }
 
 /// The list of nodes, and the order of its changes.
@@ -56,7 +68,7 @@ pub(crate) struct Members {
     pub(super) numbered: u64,
     pub(super) news: News,
     pub(super) keeping: Keeping,
-    pub(super) rejected: Rejected,
+    pub(super) unusable: Unusable,
 }
 
 impl Members {
@@ -77,7 +89,7 @@ impl Members {
             numbered: 0,
             news: News::default(),
             keeping: Keeping::default(),
-            rejected: Rejected::default(),
+            unusable: Unusable::default(),
         };
         members.look_for_absent();
         members
@@ -126,7 +138,7 @@ impl Members {
 
     /// Messages and notices about the list that made no sense.
     pub const fn malformed(&self) -> u64 {
-        self.rejected.malformed()
+        self.unusable.malformed
     }
 
     /// There is a list to store.
@@ -156,7 +168,7 @@ impl Members {
             Delivery::Message(message) if message::is_one(&message.payload) => {
                 match message::decode(&message.payload) {
                     Some((ring, told)) => self.on_told(message.id.process, ring, told),
-                    None => self.rejected.count(),
+                    None => self.count_nonsense(),
                 }
                 return true;
             }
@@ -246,10 +258,10 @@ impl Members {
             return;
         }
         if let Err(error) = list.put_into(&self.config) {
-            self.rejected.complain(format!(
-                "a newer list of nodes cannot be taken over: {error}: are `transport` and addresses as elsewhere?"
-            ));
-            self.rejected.count();
+            let number = format!("list {}", list.version.number);
+            let complaints = &mut self.unusable.complaints;
+            complaints.say(NOT_TAKEN_OVER, &number, &error);
+            self.count_nonsense();
             return;
         }
         if list.version.number == self.list.version.number {
@@ -304,9 +316,9 @@ impl Members {
         }
     }
 
-    /// A notice that makes no sense.
+    /// A message or a notice that makes no sense.
     pub const fn count_nonsense(&mut self) {
-        self.rejected.count();
+        self.unusable.malformed += 1;
     }
 
     /// A change at its place in the order.

@@ -13,7 +13,6 @@
 //! | `exchange` | what daemons tell of their lists on a new ring |
 //! | `asked` | what operators ask for; without I/O |
 //! | `keeping` | whether the list is on disk, and when that is tried again; without I/O |
-//! | `rejected` | what could not be used, counted, and said in the log at most once a second; without I/O |
 //! | `message`, `notice`, `request` | what goes in the order, between nodes, and between operators and daemons |
 //! | `keeper`, `desk` | threads of their own: the disk, and the operators' socket |
 //! | here | all of it at the daemon's loop |
@@ -26,7 +25,6 @@ mod keeping;
 mod machine;
 mod message;
 mod notice;
-mod rejected;
 mod request;
 
 use std::path::PathBuf;

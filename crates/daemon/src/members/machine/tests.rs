@@ -8,6 +8,7 @@ use rota_core::contract::{Incarnation, Message, MessageId, SubmitError, Time};
 use rota_node::members::why_fixed;
 
 use super::*;
+use crate::members::asked::NEVER_TAKEN;
 use crate::members::request::{MemberPlace, MemberReply, MemberRequest};
 
 const SECOND: u64 = 1_000_000_000;
@@ -545,13 +546,13 @@ fn what_the_ring_never_takes_is_said_to_whoever_waits_and_in_the_log() {
     let words = format!("needs a message of {bytes} bytes: a message may have at most 9 bytes");
     let reply = answered.try_recv().expect("at once");
     assert!(!reply.done && reply.text.contains(&words), "{reply:?}");
-    let (line, others) = one.rejected.line(Time(2)).expect("a line");
-    assert!(line.contains(&words) && others == 0, "{line}");
+    let line = one.unusable.complaints.is_due(NEVER_TAKEN, Time(0));
+    assert_eq!(line, None, "there was one just now");
     assert!(one.to_submit().is_none(), "it is not tried for ever");
 }
 
 #[test]
-fn a_list_that_cannot_be_taken_over_is_complained_of_once_a_second() {
+fn a_list_that_cannot_be_taken_over_is_counted_and_complained_of_now_and_then() {
     let mut world = World::new(ALL);
     world.install(&[1]);
     let mut wrong = world.daemons[&1].list.clone();
@@ -562,12 +563,15 @@ fn a_list_that_cannot_be_taken_over_is_complained_of_once_a_second() {
     for _ in 0..50 {
         one.hear(wrong.clone());
     }
-    let (line, others) = one.rejected.line(Time(2)).expect("a line");
-    assert!(line.contains("used by two sockets"), "{line}");
-    assert_eq!((others, one.malformed()), (49, 50));
-    one.hear(wrong);
-    one.look_at_clock(Time(3));
-    assert_eq!(one.next_wake(), Some(Time(2 + SECOND)));
+    assert_eq!(one.malformed(), 50);
+    // The first has a line; those since, and this question, are told with the next one.
+    assert_eq!(
+        one.unusable.complaints.is_due(NOT_TAKEN_OVER, Time(0)),
+        None
+    );
+    let later = Time(u64::MAX);
+    let unsaid = one.unusable.complaints.is_due(NOT_TAKEN_OVER, later);
+    assert!(unsaid.is_some_and(|unsaid| unsaid > 0), "{unsaid:?}");
 }
 
 #[test]
