@@ -215,6 +215,11 @@ impl Link {
         }
     }
 
+    /// Whether [`Self::mind`] does anything: a peer on this host needs no patience.
+    pub const fn is_patient(&self) -> bool {
+        !matches!(self.socket, Socket::Unix(_) | Socket::Memory(..))
+    }
+
     /// Notes the bytes of messages that the daemon has not acknowledged.
     pub fn mind(&self, outstanding: u64) {
         match &self.socket {

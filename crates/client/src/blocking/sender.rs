@@ -134,16 +134,15 @@ impl Sender {
         to: &Envelope,
         payload: &[u8],
     ) -> Result<(), SendError> {
-        let taken = self.try_put(by, to, payload)?;
-        self.try_flush(by)?;
-        if taken {
-            Ok(())
-        } else {
-            Err(SendError::WouldBlock)
+        if !self.try_put(by, to, payload)? {
+            return Err(SendError::WouldBlock);
         }
+        self.try_flush(by)?;
+        Ok(())
     }
 
-    /// Takes a message if there is credit for it now; whether there was.
+    /// Takes a message if there is credit for it now; whether there was. If there was not, all that the socket takes has been
+    /// written.
     fn try_put(
         &mut self,
         by: &mut dyn Wait,
@@ -165,15 +164,13 @@ impl Sender {
         to: &Envelope,
         payload: &[u8],
     ) -> Result<(), SendError> {
-        let taken = self.try_put(by, to, payload)?;
+        if !self.try_put(by, to, payload)? {
+            return Err(SendError::WouldBlock);
+        }
         if self.outgoing.is_due() {
             self.try_flush(by)?;
         }
-        if taken {
-            Ok(())
-        } else {
-            Err(SendError::WouldBlock)
-        }
+        Ok(())
     }
 
     /// Writes a message that has been taken. If that has to wait for events to be taken first, the

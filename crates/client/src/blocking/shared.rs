@@ -47,9 +47,11 @@ impl Shared {
         self.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the link that more bytes are on the way.
+    /// Tells the link that more bytes are on the way, if it minds.
     pub fn mind(&self) {
-        self.link.mind(self.account().credit.outstanding());
+        if self.link.is_patient() {
+            self.link.mind(self.account().credit.outstanding());
+        }
     }
 
     /// Enters the news of one read, and wakes the senders that wait for it.
