@@ -149,7 +149,9 @@ impl Line {
             let late = if read { TURN } else { Duration::ZERO };
             let over = deadline.and_then(|deadline| now.checked_duration_since(deadline));
             if over.is_some_and(|over| over >= late) {
-                return Ok(Turn::Over);
+                // What was read last may be it.
+                let found = look(inside.client()?)?;
+                return Ok(found.map_or(Turn::Over, Turn::Found));
             }
             if turn_ends <= now {
                 return Ok(Turn::Again);
