@@ -152,3 +152,17 @@ impl Incoming {
         self.unread
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn behind_a_failed_write_one_frame_more_than_usual_may_lie_unread() {
+        let mut incoming = Incoming::new(Inbox::new(MAX_REPLY_BYTES));
+        incoming.unread = 1000 + MAX_REPLY_BYTES;
+        assert!(incoming.has_room_behind(1000));
+        assert!(!incoming.has_room_behind(999));
+        assert!(incoming.has_room_behind(usize::MAX));
+    }
+}

@@ -55,3 +55,17 @@ impl From<Stop> for RequestError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number is the promise, and not the constant: a daemon that sends without end keeps a call so much longer.
+    #[test]
+    fn a_quarter_of_a_second_behind_its_time_a_call_reads_nothing_more() {
+        let now = Instant::now();
+        let before = now.checked_sub(Duration::from_millis(250));
+        assert!(is_long_over(before.expect("the clock is older than that")));
+        assert!(!is_long_over(now + Duration::from_secs(3600)));
+    }
+}
