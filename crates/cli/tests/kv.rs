@@ -489,16 +489,8 @@ fn a_ring_lets_go_of_nobody_who_is_there() {
     };
     let shows = |replicas: &str| words(&rings(&[])).contains(replicas);
     until("all replicas", &|| shows("(replicas 1, 2, 3)"));
-    // Process 1 knows of the others when they are connected.
     let replace = ["--replace", "1", "--replicas", "1,2"];
     let there = "node 3 has a replica of partition 1, and is there";
-    until("connections", &|| {
-        let status = rota()
-            .args(["kv", "status", "--config"])
-            .arg(&file)
-            .output();
-        status.expect("it ends").status.success()
-    });
     for (asked, why) in [
         (&replace[..], there),
         (&["--abandon", "1"], "node 1 has a replica of partition 1"),
@@ -507,7 +499,26 @@ fn a_ring_lets_go_of_nobody_who_is_there() {
         assert_eq!(refused.status.code(), Some(1), "{}", words(&refused));
         assert!(words(&refused).contains(why), "{}", words(&refused));
     }
-    drop(served.pop());
+    // It does not answer, and is there: the ring goes on without it, and has a link to its host.
+    let third = served.pop().expect("it runs");
+    let process = i32::try_from(third.0.id()).expect("a number");
+    let process = rustix::process::Pid::from_raw(process).expect("not 0");
+    rustix::process::kill_process(process, rustix::process::Signal::STOP).expect("it runs");
+    until("a lost connection", &|| {
+        let status = rota()
+            .args(["kv", "status", "--config"])
+            .arg(&file)
+            .output();
+        words(&status.expect("it ends")).contains("1 of 2 other processes")
+    });
+    until("a ring without it", &|| shows("operational: 1, 2 ("));
+    let said = [&replace[..], &["--absent", "3"]].concat();
+    for asked in [&replace[..], &said] {
+        let refused = rings(asked);
+        assert_eq!(refused.status.code(), Some(1), "{}", words(&refused));
+        assert!(words(&refused).contains(there), "{}", words(&refused));
+    }
+    drop(third);
     until("an order", &|| rings(&replace).status.success());
     until("two replicas", &|| shows("(replicas 1, 2)"));
 }

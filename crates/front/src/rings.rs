@@ -2,10 +2,12 @@
 //! gives, for replicas that do not come back: what a ring keeps for them is let go. An order that would do harm is
 //! refused with the reason.
 
+mod harm;
+mod presence;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
 use bytes::Bytes;
@@ -19,8 +21,9 @@ use rota_resp::Reply;
 use crate::command::{Refused, error, is, number};
 use crate::metrics::Text;
 
-const USAGE: &str =
-    "ERR try RINGS, RINGS ABANDON ring partition, or RINGS REPLACE ring partition node,node,...";
+pub use presence::{Lookout, Presence, Presences};
+
+const USAGE: &str = "ERR try RINGS, RINGS ABANDON ring partition [ABSENT node,node,...], or RINGS REPLACE ring partition node,node,... [ABSENT node,node,...]";
 
 /// The first word of the reply to an order that would do harm, or nothing.
 pub const REFUSED: &str = "REFUSED";
@@ -30,24 +33,30 @@ pub const REFUSED: &str = "REFUSED";
 pub enum Ask {
     /// Their state.
     Show,
-    /// This command ordered in a ring.
-    Order(Rank, Command),
+    /// A command ordered in one of them.
+    Order(Order),
 }
 
-impl Ask {
+/// An order of an operator: what a ring keeps is let go.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Order {
+    /// The ring.
+    pub ring: Rank,
+    /// The command that is ordered there.
+    pub command: Command,
+    /// The nodes whose hosts are gone for good, by what the operator says: nobody else can know.
+    pub absent: BTreeSet<NodeId>,
+}
+
+impl Order {
     /// The partition that an order is about.
-    pub const fn partition(&self) -> Option<Partition> {
-        match self {
-            Self::Order(_, Command::Abandon(partition) | Command::Replace(partition, _)) => {
-                Some(*partition)
-            }
+    const fn partition(&self) -> Option<Partition> {
+        match &self.command {
+            Command::Abandon(partition) | Command::Replace(partition, _) => Some(*partition),
             _ => None,
         }
     }
 }
-
-/// The replicas of a partition, as the configuration of a process has them: whether each is there.
-pub type Presence = BTreeMap<NodeId, bool>;
 
 fn small<T: TryFrom<i64>>(text: &[u8]) -> Refused<T> {
     let number = number(text)?;
@@ -67,85 +76,65 @@ fn nodes(text: &[u8]) -> Refused<BTreeSet<NodeId>> {
 /// # Errors
 /// The reply to arguments that cannot be read.
 pub fn ask(arguments: &[Bytes]) -> Refused<Ask> {
+    let order = |ring: &[u8], command, absent: &[Bytes]| {
+        let absent = match absent {
+            [] => BTreeSet::new(),
+            [word, absent] if is(word, "ABSENT") => nodes(absent)?,
+            _ => return Err(error(USAGE)),
+        };
+        let ring = Rank(small(ring)?);
+        Ok(Ask::Order(Order {
+            ring,
+            command,
+            absent,
+        }))
+    };
     match arguments {
         [] => Ok(Ask::Show),
-        [word, ring, partition] if is(word, "ABANDON") => {
-            let command = Command::Abandon(small(partition)?);
-            Ok(Ask::Order(Rank(small(ring)?), command))
+        [word, ring, partition, rest @ ..] if is(word, "ABANDON") => {
+            order(ring, Command::Abandon(small(partition)?), rest)
         }
-        [word, ring, partition, replicas] if is(word, "REPLACE") => {
+        [word, ring, partition, replicas, rest @ ..] if is(word, "REPLACE") => {
             let command = Command::Replace(small(partition)?, nodes(replicas)?);
-            Ok(Ask::Order(Rank(small(ring)?), command))
+            order(ring, command, rest)
         }
         _ => Err(error(USAGE)),
     }
 }
 
 /// The reply to what an operator wants. `show`: the state of the rings; `replicas`: those of a partition. Both may take
-/// seconds, in a thread of their own. `order`: has a command ordered.
+/// seconds, in a thread of their own. `give`: has a command ordered.
 pub async fn answer<E: fmt::Display>(
     ask: Ask,
     (show, replicas): (
         impl FnOnce() -> Option<RingsStatus> + Send + 'static,
-        impl FnOnce(Partition) -> Presence + Send + 'static,
+        impl FnOnce(Partition) -> Presences + Send + 'static,
     ),
-    order: impl FnOnce(Rank, Command) -> Result<(), E>,
+    give: impl FnOnce(Rank, Command) -> Result<(), E>,
 ) -> Reply {
-    let of = ask.partition();
-    let look = move || Some((show()?, of.map(replicas).unwrap_or_default()));
+    let of = match &ask {
+        Ask::Show => None,
+        Ask::Order(order) => order.partition(),
+    };
+    // The rings are asked last: they may hear of who did not answer.
+    let look = move || {
+        let replicas = of.map(replicas).unwrap_or_default();
+        Some((show()?, replicas))
+    };
     let Ok(Some((status, replicas))) = tokio::task::spawn_blocking(look).await else {
         return error("TRYAGAIN the rings do not say how they are just now");
     };
-    let Ask::Order(ring, command) = ask else {
+    let Ask::Order(order) = ask else {
         return shown(&status);
     };
-    if let Some(why) = harm(&status, (ring, &command), &replicas) {
+    if let Some(why) = harm::harm(&status, &order, &replicas) {
         return Reply::Error(format!("{REFUSED} {why}"));
     }
-    tracing::warn!(
-        ring = ring.0,
-        ?command,
-        "an operator lets go what a ring keeps"
-    );
-    match order(ring, command) {
+    tracing::warn!(?order, "an operator lets go what a ring keeps");
+    match give(order.ring, order.command) {
         Ok(()) => Reply::OK,
         Err(error) => Reply::Error(format!("ERR {error}")),
     }
-}
-
-/// The harm that an order would do, or why it would do nothing. Of a ring that this process is not on, nothing is known
-/// here.
-fn harm(
-    status: &RingsStatus,
-    (ring, command): (Rank, &Command),
-    replicas: &Presence,
-) -> Option<String> {
-    let table = table(status, ring)?;
-    let (partition, stay) = match command {
-        Command::Abandon(partition) => (*partition, None),
-        Command::Replace(partition, nodes) => (*partition, Some(nodes)),
-        _ => return None,
-    };
-    if table.account(partition).is_none() {
-        let Rank(ring) = ring;
-        return Some(format!(
-            "ring {ring} keeps nothing for partition {partition}"
-        ));
-    }
-    let mut nodes = stay.into_iter().flatten();
-    if let Some(other) = nodes.find(|node| !replicas.contains_key(*node)) {
-        return Some(format!(
-            "node {other} has no replica of partition {partition}, by the file of this process: the ring would keep everything until it says that it has a state"
-        ));
-    }
-    let is_lost = |(node, is_there): (&NodeId, &bool)| {
-        let is_lost = *is_there && stay.is_none_or(|stay| !stay.contains(node));
-        is_lost.then_some(*node)
-    };
-    let lost = replicas.iter().find_map(is_lost)?;
-    Some(format!(
-        "node {lost} has a replica of partition {partition}, and is there: the ring would forget what it needs. Stop it first, if it is not to come back"
-    ))
 }
 
 /// The reply to `RINGS`: lines as `INFO` has them, with a section for the merge and one for each ring.

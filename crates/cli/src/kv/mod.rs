@@ -86,7 +86,8 @@ pub enum Kv {
     #[command(
         after_help = "Examples:\n  rota kv rings --config rota.toml\n  rota kv rings --config rota.toml --ring 4 --abandon 2\n\n\
         A ring keeps what replicas need that are away. --abandon lets go what it keeps for a partition whose replicas do not come back,\n\
-        --replace says anew which replicas a partition has. Both are ordered in that ring.\n\n\
+        --replace says anew which replicas a partition has. Both are ordered in that ring,\n\
+        unless a replica that is left out is there, or nobody knows: --absent says that one is gone for good.\n\n\
         Exit status: 0 if all answer, 1 if not, 2 for wrong use."
     )]
     Rings(Box<crate::service::rings::RingsOptions>),

@@ -89,7 +89,8 @@ pub enum Logs {
     #[command(
         after_help = "Examples:\n  rota log rings --config rota.toml\n  rota log rings --config rota.toml --ring 1 --replace 1 --replicas 1,2,4\n\n\
         A ring keeps what processes need that are away. All of them are replicas of partition 1. --replace says anew which these are,\n\
-        --abandon lets go what the ring keeps for them. Both are ordered in that ring.\n\n\
+        --abandon lets go what the ring keeps for them. Both are ordered in that ring,\n\
+        unless a replica that is left out is there, or nobody knows: --absent says that one is gone for good.\n\n\
         Exit status: 0 if all answer, 1 if not, 2 for wrong use."
     )]
     Rings(Box<crate::service::rings::RingsOptions>),

@@ -17,6 +17,8 @@ use crate::say::{complain, print, print_json};
 
 /// Rings that are busy answer within a second.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Before it gives an order, a process asks others whether they are there, each for a few seconds at most.
+const ORDER_PATIENCE: Duration = Duration::from_secs(15);
 /// The counters that are shown to people: what they are called there, and their names.
 const COUNTERS: [(&str, &str); 7] = [
     ("learnt", "uring_instances_learnt"),
@@ -34,7 +36,7 @@ pub struct RingsOptions {
     /// The configuration file
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
-    /// The ring that --abandon or --replace is about
+    /// The ring that is shown alone, or that --abandon or --replace is about
     #[arg(long, value_name = "RING")]
     ring: Option<u16>,
     /// Let go what the ring keeps for this partition, whose replicas do not come back: it has to begin again from a backup
@@ -61,6 +63,14 @@ pub struct RingsOptions {
         requires = "replace"
     )]
     replicas: Vec<u16>,
+    /// Nodes that are gone for good though nobody can know: their hosts do not answer, or the file does not name them
+    #[arg(
+        long,
+        value_name = "NODE,...",
+        value_delimiter = ',',
+        requires = "ring"
+    )]
+    absent: Vec<u16>,
     #[command(flatten)]
     who: Who,
     /// Print one JSON object on the last line, with everything that the rings count
@@ -127,16 +137,23 @@ pub fn unreadable(count: &str) -> Option<String> {
 /// The order that is asked for, as words.
 fn order(options: &RingsOptions) -> Option<Vec<String>> {
     let ring = options.ring?.to_string();
-    let words = match (options.abandon, options.replace) {
+    let nodes = |nodes: &[u16]| {
+        let nodes: Vec<String> = nodes.iter().map(u16::to_string).collect();
+        nodes.join(",")
+    };
+    let mut words = vec!["RINGS".to_owned()];
+    words.extend(match (options.abandon, options.replace) {
         (Some(partition), _) => vec!["ABANDON".to_owned(), ring, partition.to_string()],
         (None, Some(partition)) => {
-            let nodes: Vec<String> = options.replicas.iter().map(u16::to_string).collect();
-            let nodes = nodes.join(",");
-            vec!["REPLACE".to_owned(), ring, partition.to_string(), nodes]
+            let replicas = nodes(&options.replicas);
+            vec!["REPLACE".to_owned(), ring, partition.to_string(), replicas]
         }
         (None, None) => return None,
-    };
-    Some([vec!["RINGS".to_owned()], words].concat())
+    });
+    if !options.absent.is_empty() {
+        words.extend(["ABSENT".to_owned(), nodes(&options.absent)]);
+    }
+    Some(words)
 }
 
 /// The first process that is there, and on the ring, has it ordered, or says that it would do harm.
@@ -145,7 +162,7 @@ fn give(words: &[String], processes: &[Process], who: &Who) -> ExitCode {
     let mut last = "no process has a port for clients".to_owned();
     for (node, address) in processes {
         let Some(address) = address else { continue };
-        match who.ask(*address, PATIENCE, &words) {
+        match who.ask(*address, ORDER_PATIENCE, &words) {
             Ok(_) => {
                 print(&format!("process {node} has it ordered"));
                 return ExitCode::SUCCESS;

@@ -12,36 +12,65 @@ fn node(number: u16) -> NodeId {
     NodeId::new(number).expect("not 0")
 }
 
+fn order(command: Command, absent: &[u16]) -> Ask {
+    Ask::Order(Order {
+        ring: Rank(4),
+        command,
+        absent: absent.iter().copied().map(node).collect(),
+    })
+}
+
 #[test]
 fn what_an_operator_wants_is_read() {
     assert_eq!(ask(&[]), Ok(Ask::Show));
-    let abandon = Ask::Order(Rank(4), Command::Abandon(2));
-    assert_eq!(ask(&words("abandon 4 2")), Ok(abandon));
-    let replicas = [1, 3].map(node).into();
-    let replace = Ask::Order(Rank(4), Command::Replace(2, replicas));
-    assert_eq!(ask(&words("REPLACE 4 2 1,3")), Ok(replace));
+    let abandon = Command::Abandon(2);
+    let replace = Command::Replace(2, [1, 3].map(node).into());
+    for (line, command, absent) in [
+        ("abandon 4 2", &abandon, &[][..]),
+        ("ABANDON 4 2 absent 5", &abandon, &[5]),
+        ("REPLACE 4 2 1,3", &replace, &[]),
+        ("REPLACE 4 2 1,3 ABSENT 5,6", &replace, &[5, 6]),
+    ] {
+        let wanted = order(command.clone(), absent);
+        assert_eq!(ask(&words(line)), Ok(wanted), "{line}");
+    }
     for line in [
         "SHOW",
         "ABANDON 4",
         "ABANDON x 2",
         "ABANDON 70000 2",
         "ABANDON 4 -1",
+        "ABANDON 4 2 5",
+        "ABANDON 4 2 ABSENT",
+        "ABANDON 4 2 ABSENT 0",
+        "ABANDON 4 2 PRESENT 5",
         "REPLACE 4 2",
         "REPLACE 4 2 0",
         "REPLACE 4 2 1,,3",
         "REPLACE 4 2 1 3",
+        "REPLACE 4 2 1 ABSENT 3 4",
     ] {
         assert!(ask(&words(line)).is_err(), "{line}");
     }
 }
 
-/// Ring 1 keeps what partition 7 needs, whose replicas are 1, 2 and 3; node 3 is not there.
-#[test]
-fn an_order_that_would_do_harm_is_refused_in_words() {
+/// The replicas 1 to 4 of partition 7: those that are there, those that have not answered, and the rest.
+fn presences(there: &[u16], silent: &[u16]) -> Presences {
+    let presence = |of: u16| match () {
+        () if there.contains(&of) => Presence::Here,
+        () if silent.contains(&of) => Presence::Unknown("it is silent".to_owned()),
+        () => Presence::Away,
+    };
+    (1..=4).map(|of| (node(of), presence(of))).collect()
+}
+
+/// Ring 1 keeps what partition 7 needs, whose replicas are these, and hears of these nodes.
+fn keeping(replicas: &[u16], heard: &[u16]) -> RingsStatus {
+    let nodes = |of: &[u16]| of.iter().copied().map(node).collect();
     let mut table = Table::default();
-    let hold = Command::Hold(7, [1, 2, 3].map(node).into(), 0);
+    let hold = Command::Hold(7, nodes(replicas), 0);
     table.apply((40, 1), hold).expect("an account");
-    let status = RingsStatus {
+    RingsStatus {
         rings: Vec::new(),
         point: None,
         pending: None,
@@ -49,69 +78,109 @@ fn an_order_that_would_do_harm_is_refused_in_words() {
         standby: Vec::new(),
         unreadable_notices: 0,
         accounts: vec![(Rank(1), table)],
+        heard: vec![(Rank(1), nodes(heard)), (Rank(2), [node(3)].into())],
         waits_for: Vec::new(),
         merge: Vec::new(),
         trace_lines_lost: 0,
-    };
-    let there = |there: &[u16]| -> Presence {
-        let all = [1, 2, 3, 4].into_iter();
-        all.map(|of| (node(of), there.contains(&of))).collect()
-    };
+    }
+}
+
+/// The reply to an order, and what was ordered.
+fn say(line: &str, status: RingsStatus, presences: Presences) -> (Reply, Vec<Command>) {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.build().expect("a runtime");
-    let say = |line: &str, there: Presence| {
-        let (status, ordered) = (status.clone(), std::cell::RefCell::new(Vec::new()));
-        let looks = (
-            move || Some(status),
-            move |of| match of {
-                7 => there,
-                _ => Presence::new(),
-            },
-        );
-        let order = |ring: Rank, command| {
+    let ordered = std::cell::RefCell::new(Vec::new());
+    let looks = (
+        move || Some(status),
+        move |of| match of {
+            7 => presences,
+            _ => Presences::new(),
+        },
+    );
+    let give = |ring: Rank, command| match ring {
+        Rank(1) => {
             ordered.borrow_mut().push(command);
-            match ring {
-                Rank(1) => Ok(()),
-                _ => Err("it is not on that ring"),
-            }
-        };
-        let asked = ask(&words(line)).expect("an order");
-        let reply = runtime.block_on(answer(asked, looks, order));
-        (reply, ordered.into_inner())
+            Ok(())
+        }
+        _ => Err("it is not on that ring"),
     };
-    let refused = |line: &str, of: &[u16], why: &str| {
-        let (reply, ordered) = say(line, there(of));
-        let Reply::Error(said) = reply else {
-            panic!("{line}: {reply:?}");
-        };
-        let is_so = said.starts_with("REFUSED ") && said.contains(why);
-        assert!(is_so && ordered.is_empty(), "{line}: {said}");
+    let asked = ask(&words(line)).expect("an order");
+    let reply = runtime.block_on(answer(asked, looks, give));
+    (reply, ordered.into_inner())
+}
+
+/// The reply begins with `REFUSED` and has these words, and nothing is ordered.
+fn refused(line: &str, (status, presences): (RingsStatus, Presences), why: &str) {
+    let (reply, ordered) = say(line, status, presences);
+    let Reply::Error(said) = reply else {
+        panic!("{line}: {reply:?}");
     };
-    refused("ABANDON 1 9", &[], "ring 1 keeps nothing for partition 9");
-    refused("REPLACE 1 9 1,2", &[], "keeps nothing for partition 9");
-    refused(
-        "ABANDON 1 7",
-        &[2],
-        "node 2 has a replica of partition 7, and is there",
-    );
-    refused("REPLACE 1 7 1,3", &[1, 2], "node 2 has a replica");
-    refused(
-        "REPLACE 1 7 1,2,5",
-        &[1, 2],
-        "node 5 has no replica of partition 7",
-    );
-    for (line, of) in [
-        ("ABANDON 1 7", &[][..]),
-        ("REPLACE 1 7 1,2", &[1, 2]),
-        // One that has not begun yet.
-        ("REPLACE 1 7 1,2,4", &[1, 2]),
-    ] {
-        let (reply, ordered) = say(line, there(of));
-        assert_eq!((reply, ordered.len()), (Reply::OK, 1), "{line}");
-    }
+    let is_so = said.starts_with("REFUSED ") && said.contains(why);
+    assert!(is_so && ordered.is_empty(), "{line}: {said}");
+}
+
+/// The command is ordered.
+fn taken(line: &str, (status, presences): (RingsStatus, Presences)) {
+    let (reply, ordered) = say(line, status, presences);
+    assert_eq!((reply, ordered.len()), (Reply::OK, 1), "{line}");
+}
+
+#[test]
+fn an_order_that_would_do_harm_is_refused_in_words() {
+    let with = |there: &[u16]| (keeping(&[1, 2, 3], &[]), presences(there, &[]));
+    let nothing = "keeps nothing for partition 9";
+    refused("ABANDON 1 9", with(&[]), &format!("ring 1 {nothing}"));
+    refused("REPLACE 1 9 1,2", with(&[]), nothing);
+    let there = "node 2 has a replica of partition 7, and is there";
+    refused("ABANDON 1 7", with(&[2]), there);
+    refused("REPLACE 1 7 1,3", with(&[1, 2]), there);
+    // Who answers is there, whatever the operator says.
+    refused("ABANDON 1 7 ABSENT 2", with(&[2]), there);
+    let other = "node 5 has no replica of partition 7";
+    refused("REPLACE 1 7 1,2,5", with(&[1, 2]), other);
+    taken("ABANDON 1 7", with(&[]));
+    taken("REPLACE 1 7 1,2", with(&[1, 2]));
+    // One that has not begun yet.
+    taken("REPLACE 1 7 1,2,4", with(&[1, 2]));
     // Only who is on a ring knows what is kept there.
-    let (reply, _) = say("ABANDON 2 7", there(&[]));
+    let (status, none) = with(&[]);
+    let (reply, _) = say("ABANDON 2 7", status, none);
     assert_eq!(reply, Reply::error("ERR it is not on that ring"));
+}
+
+/// A replica that is cut off, or busy, lost what its ring kept for it: any error was an absence.
+#[test]
+fn a_replica_of_which_nobody_knows_is_there_unless_the_operator_says_that_it_is_not() {
+    let with = |silent: &[u16]| (keeping(&[1, 2, 3], &[]), presences(&[1, 2], silent));
+    let unknown =
+        "nobody knows whether node 3 is there, which has a replica of partition 7 (it is silent)";
+    refused("REPLACE 1 7 1,2", with(&[3]), unknown);
+    let what_to_do = "say so with ABSENT 3 (--absent 3)";
+    refused("REPLACE 1 7 1,2", with(&[3]), what_to_do);
+    refused("REPLACE 1 7 1,2 ABSENT 4", with(&[3, 4]), unknown);
+    taken("REPLACE 1 7 1,2 ABSENT 3", with(&[3]));
+    taken("REPLACE 1 7 1,2 ABSENT 4,3", with(&[3, 4]));
+    taken("REPLACE 1 7 1,2,3", with(&[3]));
+    taken("REPLACE 1 7 1,2", with(&[]));
+}
+
+/// Nothing may listen at the address that this process knows, and the replica be at another one.
+#[test]
+fn a_replica_that_the_ring_hears_of_is_there() {
+    let with = |heard: &[u16]| (keeping(&[1, 2, 3], heard), presences(&[1, 2], &[]));
+    let there = "node 3 has a replica of partition 7, and is there";
+    refused("REPLACE 1 7 1,2", with(&[2, 3]), there);
+    refused("REPLACE 1 7 1,2 ABSENT 3", with(&[2, 3]), there);
+    taken("REPLACE 1 7 1,2", with(&[2]));
+}
+
+/// The account is of a replica that is not in the file of this process any more.
+#[test]
+fn a_replica_that_is_not_in_the_file_is_not_let_go_unseen() {
+    let with = || (keeping(&[1, 2, 6], &[]), presences(&[1, 2], &[]));
+    let unknown = "nobody knows whether node 6 is there, which has a replica of partition 7 (the file of this process has no such replica)";
+    refused("REPLACE 1 7 1,2,4", with(), unknown);
+    taken("REPLACE 1 7 1,2,4 ABSENT 6", with());
 }
 
 #[test]
@@ -148,6 +217,7 @@ fn rings_and_their_accounts_are_shown() {
         standby: vec![(Rank(2), 44)],
         unreadable_notices: 5,
         accounts: vec![(Rank(1), table)],
+        heard: Vec::new(),
         waits_for: vec![Need {
             rank: Rank(2),
             round: 109,

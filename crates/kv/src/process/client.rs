@@ -150,11 +150,10 @@ impl Client<'_> {
             Step::Rings(ask) => {
                 self.flush().await?;
                 let orders = &self.server.gateway.orders;
-                let of = orders.clone();
-                let replicas = ask.partition().map(|of| self.server.presence(of));
-                let replicas = move |_| replicas.unwrap_or_default();
+                let (of, lookout) = (orders.clone(), self.server.lookout.clone());
+                let looks = (move || of.rings(), move |of| lookout.look(of));
                 let order = |ring, command| orders.order(ring, command);
-                let reply = rings::answer(ask, (move || of.rings(), replicas), order).await;
+                let reply = rings::answer(ask, looks, order).await;
                 self.say(reply);
             }
             Step::Changes(asked) => {

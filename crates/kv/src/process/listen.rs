@@ -6,10 +6,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rota_core::contract::NodeId;
+use rota_core::contract::{NodeId, Process};
 use rota_front::local::{bind, listen};
-use rota_front::rings::Presence;
+use rota_front::rings::Lookout;
 use rota_front::{Guests, Local};
+use rota_net::KeyRing;
 
 use super::client::serve;
 use super::gateway::Gateway;
@@ -18,7 +19,7 @@ use super::order::run;
 use super::outbox::Counts;
 use super::recent::Recent;
 use super::walks::Walks;
-use crate::map::Partition;
+use crate::config::ProcessSection;
 use crate::redis::{NodeView, View};
 
 /// The time for which a view of the cluster is used.
@@ -33,6 +34,8 @@ pub(super) struct Server {
     pub(super) nodes: Vec<NodeView>,
     pub(super) cluster: u32,
     pub(super) me: u16,
+    /// The replicas of all partitions, for whoever asks whether they are there.
+    pub(super) lookout: Lookout,
     pub(super) guests: Arc<Guests>,
     pub(super) walks: Walks,
     pub(super) recent: Arc<Recent>,
@@ -75,17 +78,21 @@ impl Server {
             nodes: self.nodes.iter().map(node).collect(),
         }
     }
+}
 
-    /// The replicas of a partition: this process is there, and others that are connected are.
-    pub(super) fn presence(&self, of: u32) -> Presence {
-        let Ok(partition) = u16::try_from(of).map(Partition) else {
-            return Presence::new();
-        };
-        let me = NodeId::new(self.me).filter(|_| partition == self.gateway.own);
-        let me = me.map(|node| (node, true));
-        let others = self.gateway.peers.presence(partition);
-        others.chain(me).collect()
-    }
+/// The replicas of these processes, where each waits for the others. `own`: the process that asks, and its keys.
+pub(super) fn lookout<E>(
+    processes: &[ProcessSection],
+    (own, keys): ((Process, u32), Option<KeyRing>),
+    at: impl Fn(&ProcessSection) -> Result<SocketAddr, E>,
+) -> Result<Lookout, E> {
+    let named = processes
+        .iter()
+        .filter_map(|process| Some((process, NodeId::new(process.node)?)));
+    let replica =
+        |(process, node): (&ProcessSection, _)| Ok((process.partition.into(), node, at(process)?));
+    let replicas: Result<Vec<_>, E> = named.map(replica).collect();
+    Ok(Lookout::new(own, keys, replicas?))
 }
 
 /// Listens at each address, until the returned value is dropped; `true`: for clients that know a cluster.

@@ -50,12 +50,6 @@ impl Peers {
         (connected.count(), self.links.len())
     }
 
-    /// The other replicas of a partition, and whether each is connected.
-    pub(super) fn presence(&self, partition: Partition) -> impl Iterator<Item = (NodeId, bool)> {
-        let nodes = self.others.get(&partition).into_iter().flatten();
-        nodes.map(|node| (*node, self.links.get(node).is_some_and(Link::is_up)))
-    }
-
     /// The latest epoch that another process is in.
     pub(super) fn newest_epoch(&self) -> u64 {
         let epochs = self.links.values().map(|link| link.health().epoch);

@@ -343,6 +343,9 @@ impl Begins<'_> {
             nodes: kv.process.iter().filter_map(node).collect(),
             cluster: self.config.rings.common.cluster,
             me: self.node.get(),
+            lookout: listen::lookout(&kv.process, (self.own(), self.keys()?), |process| {
+                self.at(process, process.link_port)
+            })?,
             guests: Arc::new(Guests::new(users, self.sealer()?, kv.clients())),
             walks: Walks::default(),
             recent: Arc::clone(&self.recent),

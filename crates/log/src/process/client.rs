@@ -128,8 +128,8 @@ impl Client<'_> {
             Step::Read(read) => self.read(&read).await?,
             Step::Rings(ask) => {
                 let orders = &self.server.way.orders;
-                let (of, source) = (orders.clone(), Arc::clone(&self.server.source));
-                let looks = (move || of.rings(), move |of| source.presence(of));
+                let (of, lookout) = (orders.clone(), self.server.source.lookout());
+                let looks = (move || of.rings(), move |of| lookout.look(of));
                 let order = |ring, command| orders.order(ring, command);
                 let reply = rings::answer(ask, looks, order).await;
                 self.say(&reply);

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rota_core::contract::{NodeId, Process};
-use rota_front::rings::Presence;
+use rota_front::rings::Lookout;
 use rota_net::{KeyRing, RpcConnection};
 use rota_storage::acceptor::FileDir;
 
@@ -109,22 +109,14 @@ impl Source {
         all.collect()
     }
 
-    /// The replicas of a partition, and whether each is there: all processes have the only one. The call blocks.
-    pub(super) fn presence(&self, of: u32) -> Presence {
-        if of != PARTITION {
-            return Presence::new();
-        }
-        let is_there = |to| RpcConnection::dial(self.own, to, self.keys.as_ref(), PATIENCE).is_ok();
-        thread::scope(|scope| {
-            let ask = |to| thread::Builder::new().spawn_scoped(scope, move || is_there(to));
-            let asked: Vec<_> = self.others.iter().map(|&to| (to.0, ask(to))).collect();
-            // Without an answer it counts as there: nothing is let go then.
-            let told = asked.into_iter().map(|(node, asked)| {
-                let told = asked.map(thread::ScopedJoinHandle::join);
-                (node, !matches!(told, Ok(Ok(false))))
-            });
-            told.chain([(self.own.0.node, true)]).collect()
-        })
+    /// The replicas, for whoever asks whether they are there: all processes have the only partition.
+    pub(super) fn lookout(&self) -> Lookout {
+        let own = self.own.0.node;
+        // Nobody asks this process at its address.
+        let here = (own, SocketAddr::from(([0; 4], 0)));
+        let all = self.others.iter().copied().chain([here]);
+        let replicas = all.map(|(node, address)| (PARTITION, node, address));
+        Lookout::new(self.own, self.keys.clone(), replicas.collect())
     }
 
     /// Some of these entries, from the first on, if any process has them. The call blocks.

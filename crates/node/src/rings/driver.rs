@@ -8,6 +8,7 @@ use rota_multiring::{Instance, Leveled, Point, Rank, Resume};
 use rota_paxos::uring::URing;
 use rota_paxos::uring::accounts::{Command, Table};
 use std::cell::{Ref, RefCell, RefMut};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::rc::Rc;
 use std::time::SystemTime;
@@ -33,6 +34,8 @@ pub struct RingsStatus {
     pub point: Option<Point>,
     /// The accounts of what is needed of each ring, as this node has learnt them.
     pub accounts: Vec<(Rank, Table)>,
+    /// The other nodes that each ring hears of.
+    pub heard: Vec<(Rank, BTreeSet<NodeId>)>,
     /// The change of the partition's subscriptions that was ordered and is not in effect.
     pub pending: Option<Change>,
     /// The wishes of this process to change the subscriptions that have not come true.
@@ -249,16 +252,18 @@ impl<A: RingsApp> RingsDriver<A> {
         let lanes = self.many.lanes().iter();
         let rings = lanes.map(|lane| (lane.app.rank, lane.driver.status()));
         let rings = rings.collect();
-        let mut accounts = Vec::new();
+        let (mut accounts, mut heard) = (Vec::new(), Vec::new());
         for lane in self.many.lanes() {
             if let Some(engine) = lane.driver.engine_mut().get_mut().leveled() {
                 accounts.push((lane.app.rank, engine.get().accounts().clone()));
+                heard.push((lane.app.rank, engine.get().heard()));
             }
         }
         let hub = self.hub.borrow();
         RingsStatus {
             rings,
             accounts,
+            heard,
             point,
             pending: hub.learner.pending(),
             wishes: hub.learner.wishes(),

@@ -1,5 +1,6 @@
 //! The engine as its driver sees it.
 
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 
 use super::accounts::{Command, Table};
@@ -13,7 +14,8 @@ use super::stream::Stream;
 use super::word::Word;
 use crate::{Config, Instance, Round};
 use rota_core::contract::{
-    Class, Delivery, Engine, Input, Output, Seq, Service, Status, SubmitError, Time, TimerReason,
+    Class, Delivery, Engine, Input, NodeId, Output, Seq, Service, Status, SubmitError, Time,
+    TimerReason,
 };
 use rota_core::invariants;
 
@@ -107,6 +109,16 @@ impl URing {
     /// The accounts, as far as they are learnt.
     pub const fn accounts(&self) -> &Table {
         &self.learning.learnt().accounts
+    }
+
+    /// The other nodes of which this process hears: those to which it has a link, and those that have a place in the
+    /// ring, where it has one itself.
+    pub fn heard(&self) -> BTreeSet<NodeId> {
+        let linked = self.links.iter().map(|peer| peer.process.node);
+        let config = self.membership.config().filter(|_| self.stream.is_some());
+        let placed = config.into_iter().flat_map(|config| &config.ring);
+        let all = linked.chain(placed.map(|process| process.node));
+        all.filter(|node| *node != self.cx.me.node).collect()
     }
 
     /// The first instance that is not forgotten here. For simulations.
