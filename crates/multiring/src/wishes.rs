@@ -15,7 +15,7 @@ use crate::subscribe::{Subscriptions, Void};
 /// The most wishes that wait.
 const MOST: usize = 64;
 /// The holds that are ordered for one wish, one after the other, and serve nobody. Some do not where the partition has just
-/// left the ring, where another process lets go what it holds, or where old ones are told once more.
+/// left the ring, or where another process lets go what it holds.
 const MOST_HOLDS: u32 = 16;
 
 /// A change of the subscriptions that a process wants.
@@ -59,6 +59,8 @@ pub(crate) struct Wishes {
     waiting: VecDeque<Wish>,
     /// The notice that was given last and is on its way, and the ring that orders it.
     given: Option<(Rank, Notice)>,
+    /// The ring orders that notice in this instance, or behind it.
+    behind: Instance,
     /// The holds for the first wish that came to nothing, since the last one that serves.
     spent_holds: u32,
 }
@@ -111,16 +113,21 @@ impl Wishes {
         None
     }
 
-    /// A ring orders this notice.
-    pub const fn on_given(&mut self, given: (Rank, Notice)) {
+    /// A ring orders this notice, in this instance or behind it.
+    pub const fn on_given(&mut self, given: (Rank, Notice), behind: Instance) {
         self.given = Some(given);
+        self.behind = behind;
     }
 
-    /// A hold was ordered in a ring, and may serve, or does not. Where the one that was given comes to nothing, another one
-    /// is given; but not for ever. Returns the ring that this process wanted and is not looked at any more.
-    pub fn on_hold(&mut self, ring: Rank, serves: bool) -> Option<Rank> {
+    /// A hold was ordered in an instance of a ring, and may serve, or does not. Where the one that was given comes to
+    /// nothing, another one is given; but not for ever. Returns the ring that this process wanted and is not looked at any
+    /// more.
+    pub fn on_hold(&mut self, (ring, instance): (Rank, Instance), serves: bool) -> Option<Rank> {
+        // A ring that the partition does not have tells all that is kept of it to a process that begins: any number of
+        // holds that are spent, before the one that was given.
+        let is_old = !serves && instance < self.behind;
         let is_it = |(of, given): &(Rank, Notice)| *of == ring && given.command == Command::Hold;
-        self.given.take_if(|given| is_it(given))?;
+        self.given.take_if(|given| is_it(given) && !is_old)?;
         self.spent_holds = match serves {
             true => 0,
             false => self.spent_holds + 1,
@@ -209,7 +216,7 @@ mod tests {
             (|rank: Rank| Some(Constants::new(rank)), |_: Rank| hold),
         );
         next.map(|(ring, notice)| {
-            wishes.on_given((ring, notice));
+            wishes.on_given((ring, notice), 1);
             (ring.0, notice.command)
         })
     }
@@ -270,9 +277,9 @@ mod tests {
             .expect("there is room");
         let hold = Some((3, Command::Hold));
         assert_eq!(next(&mut wishes, &of, None), hold);
-        wishes.on_hold(Rank(2), true);
+        wishes.on_hold((Rank(2), 7), true);
         assert_eq!(next(&mut wishes, &of, None), None, "it is on its way");
-        wishes.on_hold(Rank(3), true);
+        wishes.on_hold((Rank(3), 7), true);
         assert_eq!(next(&mut wishes, &of, None), hold);
     }
 

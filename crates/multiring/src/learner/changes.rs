@@ -126,7 +126,7 @@ impl RingsLearner {
             .map_or(0, |changes| changes.unreadable)
     }
 
-    /// The ring that has to order the next notice, and the notice: until [`Self::on_given`] says that the ring does.
+    /// The ring that has to order the next notice, and the notice: until [`Self::on_given_behind`] says that the ring does.
     pub fn next_notice(&mut self) -> Option<(Rank, Notice)> {
         if self.is_over {
             return None;
@@ -148,10 +148,16 @@ impl RingsLearner {
         wishes.next(*partition, subscriptions, (of, held))
     }
 
-    /// A ring orders the notice, some time.
+    /// A ring orders the notice, some time. Nothing is known of what the ring has ordered before.
     pub fn on_given(&mut self, given: (Rank, Notice)) {
+        self.on_given_behind(given, 1);
+    }
+
+    /// A ring orders the notice, some time: in this instance or behind it, as everything before was ordered when the
+    /// notice was given. Holds from before are not taken for it.
+    pub fn on_given_behind(&mut self, given: (Rank, Notice), behind: Instance) {
         let changes = self.changes.iter_mut();
-        changes.for_each(|changes| changes.wishes.on_given(given));
+        changes.for_each(|changes| changes.wishes.on_given(given, behind));
     }
 
     /// Whether a point was wanted while a change was pending, and may be taken now: then it is to be wanted again.
@@ -212,7 +218,7 @@ impl RingsLearner {
     fn on_hold(&mut self, rank: Rank, instance: Instance) -> Option<RingsDelivery> {
         let changes = self.changes.as_mut()?;
         let serves = changes.subscriptions.may_serve(Hold { rank, instance });
-        let ended = changes.wishes.on_hold(rank, serves);
+        let ended = changes.wishes.on_hold((rank, instance), serves);
         if let Some(of) = changes.known.get(&rank).copied()
             && serves
         {
@@ -317,5 +323,43 @@ impl RingsLearner {
             What::Subscribe(of, _) => RingsDelivery::Subscribed(of.rank, point),
             What::Leave(of) => RingsDelivery::Left(of.rank, point),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rota_core::contract::Delivery;
+
+    const ONE: Rank = Rank(1);
+    const TWO: Rank = Rank(2);
+
+    /// A replica begins behind a state that was kept when its partition had left ring 2, where many holds had been
+    /// ordered by then. Ring 2 tells all of them before the one that the replica has ordered. The wish ended at the
+    /// sixteenth of the old ones.
+    #[test]
+    fn holds_that_are_told_again_do_not_end_a_wish() {
+        let (old, partition) = (40, 7);
+        let known = [ONE, TWO].map(Constants::new);
+        let learner = RingsLearner::new([Constants::new(ONE)], None);
+        let mut learner = learner.of_partition(partition, known, &[(TWO, old)]);
+        assert_eq!(learner.wish(Wish::Subscribe(TWO)), Ok(()));
+        let given = learner.next_notice().expect("a hold");
+        assert_eq!((given.0, given.1.command), (TWO, Command::Hold));
+        learner.on_given_behind(given, old + 1);
+        let hold = |seq| Delivery::Notice {
+            seq,
+            bytes: given.1.encode(),
+        };
+        for seq in 1..=old {
+            assert_eq!(learner.on_delivery(TWO, hold(seq)), None, "hold {seq}");
+            assert_eq!(learner.next_notice(), None, "one is on its way");
+        }
+        assert_eq!(learner.wishes(), 1);
+        assert_eq!(learner.on_delivery(TWO, hold(old + 1)), None);
+        assert!(learner.standby().eq([(TWO, old + 1)]));
+        let next = learner.next_notice().map(|(_, notice)| notice.command);
+        let subscribe = Command::Subscribe(Constants::new(TWO), old + 1);
+        assert_eq!(next, Some(subscribe));
     }
 }

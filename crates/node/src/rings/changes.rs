@@ -1,7 +1,7 @@
 //! Subscriptions of a partition that change while its processes run.
 
 use rota_core::contract::{NodeId, SubmitError};
-use rota_multiring::{Partition, Rank, Refusal, Resume, Wish};
+use rota_multiring::{Instance, Partition, Rank, Refusal, Resume, Wish, notice};
 use rota_paxos::uring::accounts::Command;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -104,15 +104,31 @@ impl<A: RingsApp> RingsDriver<A> {
     /// again only when something has happened. Takes up a point that had to wait for a change.
     pub(super) fn change(&mut self) -> Result<(), DriverError> {
         let next = self.hub.borrow_mut().learner.next_notice();
-        if let Some((ring, notice)) = next
-            && self.order(ring, &Command::Notice(notice.encode()))?
-        {
-            self.hub.borrow_mut().learner.on_given((ring, notice));
+        if let Some((ring, notice)) = next {
+            let (decided, is_operational) = self.decided(ring);
+            // A hold is told from those before it by its instance: the ring has to know what was decided before.
+            let may = is_operational || notice.command != notice::Command::Hold;
+            if may && self.order(ring, &Command::Notice(notice.encode()))? {
+                let learner = &mut self.hub.borrow_mut().learner;
+                learner.on_given_behind((ring, notice), decided);
+            }
         }
         if self.hub.borrow_mut().learner.takes_up_point() {
             self.want_point();
         }
         Ok(())
+    }
+
+    /// The instance of a ring before which everything is decided, as far as this node knows, and whether it is in the
+    /// ring: else it may know of little.
+    fn decided(&mut self, ring: Rank) -> (Instance, bool) {
+        let mut lanes = self.many.lanes().iter_mut();
+        let lane = lanes.find(|lane| lane.app.rank == ring);
+        let engine = lane.and_then(|lane| lane.driver.engine_mut().get_mut().leveled());
+        let engine = engine.map(|engine| engine.get());
+        engine.map_or((1, false), |engine| {
+            (engine.decided(), engine.is_operational())
+        })
     }
 }
 

@@ -121,6 +121,11 @@ impl URing {
         all.filter(|node| *node != self.cx.me.node).collect()
     }
 
+    /// Everything before this instance is decided, as far as this process knows.
+    pub fn decided(&self) -> Instance {
+        self.learning.learner.decided()
+    }
+
     /// The first instance that is not forgotten here. For simulations.
     pub fn kept(&self) -> Instance {
         self.voter.kept()
