@@ -2,6 +2,7 @@
 //! keeps a state.
 
 mod changes;
+mod room;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -117,11 +118,6 @@ impl RingsLearner {
     /// Whether a ring's messages are delivered.
     pub fn has(&self, rank: Rank) -> bool {
         self.merge.rings().any(|of| of.rank == rank)
-    }
-
-    /// The bytes of a ring's messages that wait for other rings.
-    pub fn waiting_bytes(&self, rank: Rank) -> usize {
-        self.merge.waiting_bytes(rank)
     }
 
     /// The point up to which it has delivered; `None` between two messages of one instance.

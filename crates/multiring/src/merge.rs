@@ -15,6 +15,9 @@ use crate::mutants::{self, Mutant};
 use crate::order::{Constants, Instance, Place, Point, Rank, Round};
 use lane::Lane;
 
+/// The bytes of one ring, at most, that wait for other rings.
+const WAITING_BYTES: usize = 8 << 20;
+
 /// A message, and its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Merged<T> {
@@ -231,6 +234,11 @@ impl<T> Merge<T> {
     pub fn waiting_bytes(&self, rank: Rank) -> usize {
         let lanes = [self.lanes.get(&rank), self.standby.get(&rank)];
         lanes.into_iter().flatten().map(Lane::bytes).sum()
+    }
+
+    /// Whether more of a ring may wait.
+    pub fn has_room(&self, rank: Rank) -> bool {
+        self.waiting_bytes(rank) < WAITING_BYTES
     }
 
     /// Something waits until this round is reached: a change of the subscriptions, or a read. `None`: nothing does.

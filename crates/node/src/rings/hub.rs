@@ -8,10 +8,6 @@ use super::app::RingsApp;
 use super::trace::RingsTrace;
 use super::waits::{MergeWait, Waits};
 
-/// The bytes of one ring, at most, that wait for other rings; the ring's engine keeps what is behind that, and
-/// throttles nobody.
-const WAITING_BYTES: usize = 8 << 20;
-
 /// Everything above the rings of a process.
 #[derive(Debug)]
 pub(super) struct MergedDelivery<A> {
@@ -36,7 +32,7 @@ impl<A: RingsApp> MergedDelivery<A> {
     }
 
     pub(super) fn has_room(&self, rank: Rank) -> bool {
-        self.learner.waiting_bytes(rank) < WAITING_BYTES && self.app.has_room()
+        self.learner.has_room(rank) && self.app.has_room()
     }
 
     pub(super) fn deliver(&mut self, rank: Rank, delivery: Delivery) {

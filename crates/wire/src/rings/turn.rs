@@ -15,8 +15,6 @@ const STEPS: u32 = 8;
 const READS_BEFORE_TIMER: u32 = 8;
 /// The time of a timer.
 const TIMER: u64 = 100;
-/// The bytes of one ring, at most, that wait for other rings; its engine keeps what is behind that.
-const WAITING_BYTES: usize = 8 << 20;
 
 /// The clock of a processor.
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +139,7 @@ impl World<'_> {
         loop {
             let host = &mut self.hosts[at];
             let this = &mut host.lanes[lane];
-            this.is_blocked = host.learner.waiting_bytes(rank) >= WAITING_BYTES;
+            this.is_blocked = !host.learner.has_room(rank);
             if this.is_blocked {
                 return has;
             }
@@ -219,7 +217,7 @@ impl World<'_> {
         for lane in 0..self.hosts[at].lanes.len() {
             let host = &self.hosts[at];
             let this = &host.lanes[lane];
-            let is_free = host.learner.waiting_bytes(this.rank) < WAITING_BYTES;
+            let is_free = host.learner.has_room(this.rank);
             if this.is_blocked && is_free || this.offers {
                 self.wake_up((at, lane), clock);
                 some = true;
