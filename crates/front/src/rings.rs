@@ -14,7 +14,6 @@ use bytes::Bytes;
 use rota_core::contract::{Histogram, NodeId};
 use rota_multiring::Rank;
 use rota_multiring::accounts::{Command, Partition, Table};
-use rota_multiring::subscribe::{Change, What};
 use rota_node::rings::{MergeWait, RingsStatus};
 use rota_resp::Reply;
 
@@ -137,7 +136,8 @@ pub async fn answer<E: fmt::Display>(
     }
 }
 
-/// The reply to `RINGS`: lines as `INFO` has them, with a section for the merge and one for each ring.
+/// The reply to `RINGS`, of a service whose partitions always have the rings of their file: lines as `INFO` has them,
+/// with a section for the merge and one for each ring.
 pub fn shown(status: &RingsStatus) -> Reply {
     let mut text = String::from("# Merge\r\n");
     match status.point {
@@ -145,14 +145,6 @@ pub fn shown(status: &RingsStatus) -> Reply {
         // In the middle of an instance.
         None => line(&mut text, "point_round", ""),
     }
-    let pending = status.pending.as_ref().map(pending);
-    line(
-        &mut text,
-        "subscription_pending",
-        pending.unwrap_or_default(),
-    );
-    line(&mut text, "subscription_wishes", status.wishes);
-    line(&mut text, "unreadable_notices", status.unreadable_notices);
     for (rank, ring) in &status.rings {
         let _ = write!(text, "\r\n# Ring {}\r\n", rank.0);
         line(&mut text, "state", &ring.state);
@@ -162,9 +154,6 @@ pub fn shown(status: &RingsStatus) -> Reply {
             "needed_up_to_round",
             needed.map_or_else(String::new, |need| need.round.to_string()),
         );
-        if let Some((_, hold)) = status.standby.iter().find(|(of, _)| of == rank) {
-            line(&mut text, "standby_since", hold);
-        }
         if let Some(wait) = wait(status, *rank) {
             line(&mut text, "merge_waiting_bytes", wait.waiting_bytes);
             line(&mut text, "merge_wait_us", mean_us(&wait.times));
@@ -180,15 +169,6 @@ pub fn shown(status: &RingsStatus) -> Reply {
         }
     }
     Reply::Text(text)
-}
-
-/// A change that is to take effect: what, and from which round on.
-fn pending(change: &Change) -> String {
-    let (what, of) = match change.what {
-        What::Subscribe(of, _) => ("subscribe", of),
-        What::Leave(of) => ("leave", of),
-    };
-    format!("{what} ring={} round={}", of.rank.0, change.effective)
 }
 
 fn line(text: &mut String, name: &str, value: impl fmt::Display) {
@@ -251,7 +231,6 @@ pub fn tell(text: &mut Text, status: &RingsStatus) {
         text.value("ring_needed_rounds", &of(*rank), rounds);
     }
     merge(text, status);
-    subscriptions(text, status);
     text.head(
         ("ring_account_needs", "gauge"),
         "The first instance of the ring that a partition still needs.",
@@ -281,31 +260,6 @@ pub fn tell(text: &mut Text, status: &RingsStatus) {
             text.value("ring_counter", &of, count);
         }
     }
-}
-
-fn subscriptions(text: &mut Text, status: &RingsStatus) {
-    text.gauges(&[
-        (
-            "subscriptions_pending",
-            u64::from(status.pending.is_some()),
-            "A change of the partition's rings was ordered, and is not in effect: 1.",
-        ),
-        (
-            "subscription_wishes",
-            status.wishes as u64,
-            "Changes of the partition's rings that this process wants, and that are not there.",
-        ),
-        (
-            "rings_on_standby",
-            status.standby.len() as u64,
-            "Rings that the partition does not deliver, of which this process keeps what comes.",
-        ),
-    ]);
-    text.one(
-        ("unreadable_notices", "counter"),
-        "What rings have ordered about subscriptions and this program cannot read.",
-        status.unreadable_notices,
-    );
 }
 
 fn merge(text: &mut Text, status: &RingsStatus) {

@@ -241,7 +241,6 @@ fn text(seen: &Seen, ring: Option<u16>) -> String {
         let of = |name: &str| fields.get(name).map_or("", String::as_str);
         let Some(number) = name.strip_prefix("Ring ") else {
             let _ = write!(text, ", delivered up to round {}", of("point_round"));
-            subscriptions(&mut text, of);
             text.push('\n');
             continue;
         };
@@ -252,34 +251,14 @@ fn text(seen: &Seen, ring: Option<u16>) -> String {
         for (shown, name) in COUNTERS {
             let _ = write!(text, ", {shown} {}", fields.get(name).map_or("-", |of| of));
         }
-        for (said, name) in [
-            ("waited for, up to round", "needed_up_to_round"),
-            ("on standby since instance", "standby_since"),
-        ] {
-            if !of(name).is_empty() {
-                let _ = write!(text, "; {said} {}", of(name));
-            }
+        let needed = of("needed_up_to_round");
+        if !needed.is_empty() {
+            let _ = write!(text, "; waited for, up to round {needed}");
         }
         text.push('\n');
         accounts(&mut text, fields);
     }
     text
-}
-
-/// What a process says of changes of its partition's rings, if there is any.
-fn subscriptions<'a>(text: &mut String, of: impl Fn(&str) -> &'a str) {
-    let pending = of("subscription_pending");
-    if !pending.is_empty() {
-        let _ = write!(text, "; to come: {pending}");
-    }
-    for (name, what) in [
-        ("subscription_wishes", "wishes to change its rings"),
-        ("unreadable_notices", "notices that it could not read"),
-    ] {
-        if !matches!(of(name), "" | "0") {
-            let _ = write!(text, "; {} {what}", of(name));
-        }
-    }
 }
 
 fn accounts(text: &mut String, fields: &BTreeMap<String, String>) {
@@ -312,10 +291,9 @@ mod tests {
 
     #[test]
     fn what_a_process_says_of_its_rings_is_shown() {
-        let said = "# Merge\r\npoint_round:7\r\nsubscription_pending:leave ring=1 round=9\r\n\
-            subscription_wishes:2\r\nunreadable_notices:0\r\n\r\n# Ring 1\r\nstate:operational\r\n\
+        let said = "# Merge\r\npoint_round:7\r\n\r\n# Ring 1\r\nstate:operational\r\n\
             needed_up_to_round:\r\nring_needs:3\r\naccount_2:needs=5,replicas=1/3\r\n\r\n\
-            # Ring 2\r\nstate:forming: no majority\r\nneeded_up_to_round:9\r\nstandby_since:44\r\npin_3:needs=4,until_ns=1\r\n";
+            # Ring 2\r\nstate:forming: no majority\r\nneeded_up_to_round:9\r\npin_3:needs=4,until_ns=1\r\n";
         let seen = Seen {
             node: 4,
             failed: None,
@@ -324,10 +302,10 @@ mod tests {
         let shown = text(&seen, None);
         assert_eq!(
             shown,
-            "process 4, delivered up to round 7; to come: leave ring=1 round=9; 2 wishes to change its rings\n\
+            "process 4, delivered up to round 7\n\
              \x20 ring 1: operational, learnt -, forgotten -, skipped -, needs 3, needs refused -, bytes waiting -, mean wait us -\n\
              \x20   kept for partition 2 (replicas 1, 3): from instance 5 on\n\
-             \x20 ring 2: forming: no majority, learnt -, forgotten -, skipped -, needs -, needs refused -, bytes waiting -, mean wait us -; waited for, up to round 9; on standby since instance 44\n\
+             \x20 ring 2: forming: no majority, learnt -, forgotten -, skipped -, needs -, needs refused -, bytes waiting -, mean wait us -; waited for, up to round 9\n\
              \x20   kept for node 3, which recovers: from instance 4 on\n"
         );
         assert!(!text(&seen, Some(2)).contains("ring 1"));
