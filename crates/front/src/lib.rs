@@ -11,6 +11,7 @@
 //! | [`lane`] | the queue of commands that wait to be ordered |
 //! | [`metrics`] | `GET /metrics` |
 //! | [`place`] | places in the order, as text |
+//! | [`replica`] | the metrics of a service's replica |
 //! | [`rings`] | the rings below a service, for its operator |
 
 #![forbid(unsafe_code)]
@@ -24,6 +25,7 @@ pub mod lane;
 pub mod local;
 pub mod metrics;
 pub mod place;
+pub mod replica;
 pub mod rings;
 mod roster;
 mod sealed;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use rota_front::metrics::Text;
-use rota_front::rings;
-use rota_replica::{Replica, ReplicaStatus};
+use rota_front::replica;
+use rota_replica::Replica;
 
 use super::facts::Facts;
 use super::listen::Server;
@@ -233,65 +233,13 @@ impl Of {
         }
     }
 
-    fn kept(status: &ReplicaStatus, text: &mut Text) {
-        text.gauges(&[
-            (
-                "answers_kept",
-                status.answers_kept as u64,
-                "Answers to messages of other processes that are kept, as those may come for them.",
-            ),
-            (
-                "answers_kept_bytes",
-                status.answers_kept_bytes as u64,
-                "Their bytes.",
-            ),
-        ]);
-    }
-
     fn replica(&self, text: &mut Text) {
         if !self.server.gateway.orders.is_open() {
             // The replica takes in a state: metrics do not wait for that.
             return;
         }
         let status = self.replica.status();
-        let counts = status.counts;
-        let counted = [
-            (
-                "applied",
-                counts.applied,
-                "Messages of commands that were applied.",
-            ),
-            ("applied_bytes", counts.bytes, "Their bytes."),
-            (
-                "checkpoints",
-                counts.checkpoints,
-                "States that were written.",
-            ),
-            (
-                "checkpoints_failed",
-                counts.checkpoints_failed,
-                "States that could not be written.",
-            ),
-            (
-                "recoveries",
-                counts.recoveries,
-                "How often it began anew with a state of another replica.",
-            ),
-            (
-                "recovered_bytes",
-                counts.recovered_bytes,
-                "Bytes that came for that.",
-            ),
-        ];
-        for (name, count, help) in counted {
-            text.one((name, "counter"), help, count);
-        }
-        Self::kept(&status, text);
-        if let Some(rings) = &status.rings {
-            rings::tell(text, rings);
-        }
-        let stopped = u8::from(status.ended.is_some());
-        text.one(("stopped", "gauge"), "The replica has stopped.", stopped);
+        replica::tell(text, &status);
         let waits = status
             .rings
             .map(|rings| rings.waits_for)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use rota_front::metrics::Text;
-use rota_front::rings;
+use rota_front::replica;
 use rota_replica::Replica;
 
 use super::around::LogMachine;
@@ -174,46 +174,6 @@ impl Of {
             // The replica takes in a state: metrics do not wait for that.
             return;
         }
-        let status = self.replica.status();
-        let counts = status.counts;
-        text.counters(&[
-            ("applied", counts.applied, "Messages that were applied."),
-            ("applied_bytes", counts.bytes, "Their bytes."),
-            (
-                "checkpoints",
-                counts.checkpoints,
-                "States that were written.",
-            ),
-            (
-                "checkpoints_failed",
-                counts.checkpoints_failed,
-                "States that could not be written.",
-            ),
-            (
-                "recoveries",
-                counts.recoveries,
-                "How often it began anew with a state of another replica.",
-            ),
-        ]);
-        text.gauges(&[
-            (
-                "answers_kept",
-                status.answers_kept as u64,
-                "Answers to messages of other processes that are kept, as those may come for them.",
-            ),
-            (
-                "answers_kept_bytes",
-                status.answers_kept_bytes as u64,
-                "Their bytes.",
-            ),
-        ]);
-        if let Some(rings) = &status.rings {
-            rings::tell(text, rings);
-        }
-        text.gauges(&[(
-            "stopped",
-            u64::from(status.ended.is_some()),
-            "The replica has stopped.",
-        )]);
+        replica::tell(text, &self.replica.status());
     }
 }

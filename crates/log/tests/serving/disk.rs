@@ -72,6 +72,7 @@ fn who_was_away_for_long_gets_states_and_entries_of_others() {
         );
     }
     assert!(cluster.metric(3, "rota_log_recoveries_total ") > 0);
+    assert!(cluster.metric(3, "rota_log_recovered_bytes_total ") > 0);
     assert!(cluster.metric(3, "rota_log_got_bytes_total ") > 2_000_000);
     // And it goes on with that after a restart, without getting it again.
     cluster.end(3);
