@@ -1,5 +1,7 @@
 //! The time at which records are durable: a disk writes one thing at a time.
 
+use rota_core::contract::{Input, LogId, LogRecord, PersistId};
+
 use crate::setup::DiskPlan;
 
 /// A disk.
@@ -25,6 +27,31 @@ impl Disk {
         let end = self.waiting.unwrap_or(self.until + plan.write) + bytes;
         self.waiting = Some(end);
         end
+    }
+
+    /// The time at which records that are handed over now are durable, and what the engine is told then.
+    pub fn persist(
+        &mut self,
+        plan: &DiskPlan,
+        now: u64,
+        (id, records): (PersistId, &[LogRecord]),
+    ) -> (u64, Input) {
+        let bytes = records.iter().map(|record| match record {
+            LogRecord::Put { bytes, .. } => bytes.len(),
+            LogRecord::Trim { .. } => 0,
+        });
+        let done = self.write(plan, now, bytes.sum());
+        (done, Input::Persisted { id })
+    }
+}
+
+/// The answer to an engine that reads its log back: nothing is there, as no engine begins again here.
+pub fn fetched(log: LogId, (from, to): (u64, u64)) -> Input {
+    Input::Fetched {
+        log,
+        from,
+        to,
+        records: Vec::new(),
     }
 }
 

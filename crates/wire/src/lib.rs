@@ -13,6 +13,7 @@
 //! |---|---|
 //! | `setup` | the network, the machines, the engine, the load |
 //! | `agenda` | what happens next |
+//! | `queue` | things that come at a time each |
 //! | `wire` | network cards, the switch, and frames between them |
 //! | `links` | the room of reliable links on the same ports |
 //! | `disk` | the time at which records are durable |
@@ -33,6 +34,7 @@ mod links;
 mod meter;
 mod node;
 mod output;
+mod queue;
 mod rings;
 mod setup;
 mod source;

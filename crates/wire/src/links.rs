@@ -4,10 +4,45 @@
 //! datagrams, in segments, and are never dropped there: what is under way and unread is bounded by the link's queue. Its
 //! acknowledgements take their bytes on the way back, and do not wait there.
 
+use bytes::Bytes;
+use rota_core::contract::{Channel, Input, Session};
+
+use crate::engines::process;
 use crate::setup::LinkPlan;
 
 /// The part of the queue by which the room has grown when a process is told (`Input::Writable`).
 const TOLD: usize = 8;
+
+/// The only session of each link: none breaks.
+const SESSION: Session = Session(1);
+
+/// A link to another node is up, and takes so many bytes: what the engine is told.
+pub fn up(to: usize, bytes: usize) -> [Input; 2] {
+    let up = Input::LinkUp {
+        peer: process(to),
+        session: SESSION,
+    };
+    [up, writable(to, bytes)]
+}
+
+/// The link to another node takes so many bytes.
+pub fn writable(to: usize, bytes: usize) -> Input {
+    Input::Writable {
+        peer: process(to).node,
+        session: SESSION,
+        bytes,
+    }
+}
+
+/// A message of a link from another node.
+pub fn message(from: usize, bytes: Bytes) -> Input {
+    Input::LinkMessage {
+        peer: process(from).node,
+        session: SESSION,
+        channel: Channel(0),
+        bytes,
+    }
+}
 
 /// The rooms of all links.
 #[derive(Debug)]

@@ -8,13 +8,13 @@ use rota_core::random::Random;
 
 use crate::disk::Disk;
 use crate::meter::Meter;
+use crate::queue::Queue;
 use crate::source::Source;
 use crate::wire::Load;
 
-/// Something that comes to a node at a time.
+/// Something that comes to a node.
 #[derive(Debug)]
 pub struct Arrival {
-    pub at: u64,
     pub from: usize,
     pub load: Load,
 }
@@ -65,9 +65,9 @@ pub struct Node<E> {
     /// Data, then tokens and other control.
     sockets: [Socket; 2],
     /// What the network brings, by time.
-    arrivals: VecDeque<Arrival>,
+    pub arrivals: Queue<Arrival>,
     /// What the kernel has for the engine, by time.
-    pub mail: VecDeque<(u64, Input)>,
+    pub mail: Queue<Input>,
     /// The time at which its thread is done with what it does.
     pub free: u64,
     /// Datagrams that were read since a timer was due.
@@ -91,8 +91,8 @@ impl<E> Node<E> {
             engine,
             process,
             sockets: [Socket::default(), Socket::default()],
-            arrivals: VecDeque::new(),
-            mail: VecDeque::new(),
+            arrivals: Queue::default(),
+            mail: Queue::default(),
             free: 0,
             reads: 0,
             source: Source::silent(seed, at),
@@ -117,35 +117,11 @@ impl<E> Node<E> {
         !self.sockets[1].is_empty()
     }
 
-    /// Something comes. Ways of different length may bring it before what is there.
-    pub fn push(&mut self, arrival: Arrival) {
-        let behind = self.arrivals.iter().rev();
-        let later = behind.take_while(|other| other.at > arrival.at).count();
-        self.arrivals.insert(self.arrivals.len() - later, arrival);
-    }
-
-    /// Something for the engine, at a time.
-    pub fn post(&mut self, at: u64, input: Input) {
-        let later = self.mail.iter().rev().take_while(|(other, _)| *other > at);
-        let later = later.count();
-        self.mail.insert(self.mail.len() - later, (at, input));
-    }
-
-    /// What has come by now.
-    pub fn arrived(&mut self, now: u64) -> Option<Arrival> {
-        if self.arrivals.front()?.at > now {
-            return None;
-        }
-        self.arrivals.pop_front()
-    }
-
     /// When the next thing comes, from the network or the kernel; now, if something is there.
     pub fn next_arrival(&self, now: u64) -> u64 {
         if self.sockets.iter().any(|socket| !socket.is_empty()) {
             return now;
         }
-        let arrival = self.arrivals.front().map_or(u64::MAX, |arrival| arrival.at);
-        let mail = self.mail.front().map_or(u64::MAX, |(at, _)| *at);
-        arrival.min(mail)
+        self.arrivals.next().min(self.mail.next())
     }
 }

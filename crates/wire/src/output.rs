@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use rota_core::contract::{
-    Burst, Class, ConfigurationKind, Delivery, Input, LogRecord, Message, Output, PersistId, Target,
+    Burst, Class, ConfigurationKind, Delivery, Input, Message, Output, Target,
 };
 
+use crate::disk;
 use crate::engines::Simulated;
 use crate::setup::{Generated, Interface};
 use crate::step::{index, is_token};
@@ -80,33 +81,21 @@ impl<E: Simulated> World<'_, E> {
                 *clock = self.wire.send_message(at, *clock, (to, 0), bytes);
                 self.agenda.set(at, self.wire.next(at));
             }
-            Output::Persist { id, records } => self.persist(at, *clock, id, &records),
+            Output::Persist { id, records } => {
+                let node = &mut self.nodes[at];
+                let (done, persisted) = node.disk.persist(&self.setup.disk, *clock, (id, &records));
+                node.mail.put(done, persisted);
+            }
             Output::Fetch { log, from, to } => {
-                let records = Vec::new();
-                let answer = Input::Fetched {
-                    log,
-                    from,
-                    to,
-                    records,
-                };
-                self.nodes[at].post(*clock, answer);
+                self.nodes[at]
+                    .mail
+                    .put(*clock, disk::fetched(log, (from, to)));
             }
             Output::Originated { .. } => {}
             Output::Reopen | Output::Arbitrate { .. } => {
                 unreachable!("no disk fails here, and nobody else chooses configurations")
             }
         }
-    }
-
-    fn persist(&mut self, at: usize, clock: u64, id: PersistId, records: &[LogRecord]) {
-        let bytes = records.iter().map(|record| match record {
-            LogRecord::Put { bytes, .. } => bytes.len(),
-            LogRecord::Trim { .. } => 0,
-        });
-        let bytes = bytes.sum();
-        let node = &mut self.nodes[at];
-        let done = node.disk.write(&self.setup.disk, clock, bytes);
-        node.post(done, Input::Persisted { id });
     }
 
     /// Sends that waited for what is durable now leave, before the engine is told.

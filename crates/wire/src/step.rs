@@ -1,10 +1,11 @@
 //! One turn of a machine: it reads one thing, and does all that follows from it. Each part takes its time.
 
 use bytes::Bytes;
-use rota_core::contract::{Channel, Class, Input, NodeId, Session, SubmitError, TimerReason};
+use rota_core::contract::{Channel, Class, Input, NodeId, SubmitError, TimerReason};
 use rota_core::wire::Kind;
 
 use crate::engines::Simulated;
+use crate::links;
 use crate::setup::{Generated, Interface};
 use crate::wire::Load;
 use crate::world::World;
@@ -57,22 +58,13 @@ impl<E: Simulated> World<'_, E> {
         };
         let clock = self.now.max(node.free) + wake;
         node.source.is_full = false;
-        while let Some(arrival) = node.arrived(clock) {
+        while let Some((time, arrival)) = node.arrivals.take(clock) {
             match arrival.load {
                 Load::Datagram(class, bytes) => {
                     let fits = node.socket(class).push(arrival.from, bytes, room);
                     self.tally.overflown += u64::from(!fits);
                 }
-                Load::Message(_, bytes) => {
-                    let peer = crate::engines::process(arrival.from).node;
-                    let message = Input::LinkMessage {
-                        peer,
-                        session: Session(1),
-                        channel: Channel(0),
-                        bytes,
-                    };
-                    node.post(arrival.at, message);
-                }
+                Load::Message(_, bytes) => node.mail.put(time, links::message(arrival.from, bytes)),
             }
         }
         clock
@@ -85,8 +77,8 @@ impl<E: Simulated> World<'_, E> {
         let is_missed = |reason| !(is_of_token(reason) && node.has_token());
         let is_due = timer.is_some_and(|(due, reason)| due.0 <= *clock && is_missed(reason));
         if !(is_due && node.reads >= READS_BEFORE_TIMER) {
-            if node.mail.front().is_some_and(|(time, _)| *time <= *clock) {
-                return self.open(at, clock);
+            if let Some((_, input)) = node.mail.take(*clock) {
+                return Some(self.open(at, clock, input));
             }
             let first = node.engine.reading();
             for class in [first, first.other()] {
@@ -104,28 +96,20 @@ impl<E: Simulated> World<'_, E> {
         Some(Input::Timer)
     }
 
-    /// The next thing that the kernel has for the engine.
-    fn open(&mut self, at: usize, clock: &mut u64) -> Option<Input> {
-        let (_, input) = self.nodes[at].mail.pop_front()?;
-        let Input::LinkMessage { peer, bytes, .. } = &input else {
-            return Some(input);
-        };
-        let (from, length) = (index(*peer), bytes.len());
-        let links = self.links.as_mut()?;
-        *clock += links.cost(length);
-        if let Some(bytes) = links.read(from, at, length) {
-            let peer = self.nodes[at].process.node;
-            let session = Session(1);
-            let told = *clock + self.wire.back(at, from);
-            let room = Input::Writable {
-                peer,
-                session,
-                bytes,
-            };
-            self.nodes[from].post(told, room);
-            self.wake(from, told);
+    /// The engine has what the kernel has for it. A message of a link is read: its sender has more room.
+    fn open(&mut self, at: usize, clock: &mut u64, input: Input) -> Input {
+        if let Input::LinkMessage { peer, bytes, .. } = &input
+            && let Some(links) = &mut self.links
+        {
+            let (from, length) = (index(*peer), bytes.len());
+            *clock += links.cost(length);
+            if let Some(bytes) = links.read(from, at, length) {
+                let told = *clock + self.wire.back(at, from);
+                self.nodes[from].mail.put(told, links::writable(at, bytes));
+                self.wake(from, told);
+            }
         }
-        Some(input)
+        input
     }
 
     /// Reads a datagram, or with bursts all that wait behind it and are alike.

@@ -96,8 +96,6 @@ pub struct Wire {
     broken: Vec<bool>,
     /// Datagrams that a port had no room for.
     pub dropped: u64,
-    /// Frames that the switch has had.
-    pub frames: u64,
 }
 
 impl Wire {
@@ -109,7 +107,6 @@ impl Wire {
             ports: (0..nodes).map(|_| Port::default()).collect(),
             broken: vec![false; nodes * nodes],
             dropped: 0,
-            frames: 0,
         }
     }
 
@@ -194,7 +191,6 @@ impl Wire {
 
     /// The next frame of a card, which the switch has now.
     pub fn take(&mut self, card: usize) -> Option<Frame> {
-        self.frames += 1;
         self.cards[card].queue.pop_front()
     }
 

@@ -1,10 +1,10 @@
 //! The loop of the world: frames at the switch and turns of machines, in the order of their times.
 
-use rota_core::contract::{Input, Session, StartState, Time};
+use rota_core::contract::{Input, StartState, Time};
 
 use crate::agenda::Agenda;
 use crate::engines::{Counts, Simulated, process};
-use crate::links::Links;
+use crate::links::{self, Links};
 use crate::meter::{Measured, Over, Run, Traffic};
 use crate::node::{Arrival, Node};
 use crate::setup::{EnginePlan, Setup};
@@ -130,7 +130,7 @@ impl<'a, E: Simulated> World<'a, E> {
                 records: Vec::new(),
                 lost_some: false,
             };
-            node.post(0, Input::Start(state));
+            node.mail.put(0, Input::Start(state));
             self.wake(at, 0);
         }
         if self.links.is_some() {
@@ -141,19 +141,11 @@ impl<'a, E: Simulated> World<'a, E> {
     /// All links come up, a moment after the start.
     fn connect_all(&mut self) {
         let bytes = self.links.as_ref().map_or(0, Links::queue_bytes);
-        let session = Session(1);
         for at in 0..self.nodes.len() {
             for other in (0..self.nodes.len()).filter(|other| *other != at) {
-                let peer = process(other);
-                let node = &mut self.nodes[at];
-                node.post(MILLIS, Input::LinkUp { peer, session });
-                let peer = peer.node;
-                let room = Input::Writable {
-                    peer,
-                    session,
-                    bytes,
-                };
-                node.post(MILLIS, room);
+                for input in links::up(other, bytes) {
+                    self.nodes[at].mail.put(MILLIS, input);
+                }
             }
         }
     }
@@ -192,11 +184,11 @@ impl<'a, E: Simulated> World<'a, E> {
         };
         let (from, to) = way;
         let arrival = Arrival {
-            at: forwarded.arrives,
             from,
             load: load.clone(),
         };
-        self.nodes[to].push(arrival);
+        // Ways of different length may bring it before what is there.
+        self.nodes[to].arrivals.put(forwarded.arrives, arrival);
         self.wake(to, forwarded.arrives);
     }
 

@@ -1,7 +1,5 @@
 //! A machine with several rings, driven in one thread, and the merge above them.
 
-use std::collections::VecDeque;
-
 use rota_core::contract::{Checked, Engine, Input, NodeId, Process};
 use rota_multiring::{Constants, Leveled, Rank, RingOf, RingsLearner};
 use rota_paxos::uring::URing;
@@ -11,6 +9,7 @@ use super::setup::{OneRing, RingsSetup};
 use crate::agenda::NEVER;
 use crate::disk::Disk;
 use crate::engines;
+use crate::queue::Queue;
 use crate::source::Source;
 
 /// The engine of one of several rings.
@@ -24,7 +23,7 @@ pub struct Lane {
     pub rank: Rank,
     pub engine: RingEngine,
     /// What the kernel has for the engine, by time.
-    mail: VecDeque<(u64, Input)>,
+    pub mail: Queue<Input>,
     /// Messages of links that were read since a timer was due.
     pub reads: u32,
     pub source: Source,
@@ -53,7 +52,7 @@ impl Lane {
             ring,
             rank: of.rank,
             engine: Checked::new(engine),
-            mail: VecDeque::new(),
+            mail: Queue::default(),
             reads: 0,
             source: Source::silent(setup.seed.wrapping_add((ring as u64) << 16), host),
             disk: Disk::default(),
@@ -66,26 +65,15 @@ impl Lane {
 
     /// Something for the engine, at a time.
     pub fn post(&mut self, at: u64, input: Input) {
-        let later = self.mail.iter().rev().take_while(|(other, _)| *other > at);
-        let later = later.count();
-        self.mail.insert(self.mail.len() - later, (at, input));
+        self.mail.put(at, input);
         self.due = self.due.min(at);
-    }
-
-    /// What the kernel has for the engine by now.
-    pub fn posted(&mut self, now: u64) -> Option<Input> {
-        let has = self.mail.front().is_some_and(|(at, _)| *at <= now);
-        has.then(|| self.mail.pop_front())
-            .flatten()
-            .map(|(_, input)| input)
     }
 
     /// Looks when it has something to do.
     pub fn look(&mut self, now: u64) {
-        let mail = self.mail.front().map_or(NEVER, |(at, _)| *at);
         let timer = self.engine.next_timer().map_or(NEVER, |(due, _)| due.0);
         let source = self.source.next(now, 0, usize::MAX);
-        self.due = mail.min(timer).min(source);
+        self.due = self.mail.next().min(timer).min(source);
     }
 }
 

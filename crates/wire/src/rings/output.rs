@@ -1,9 +1,10 @@
 //! What an engine of several asks for, carried out one by one.
 
-use rota_core::contract::{Engine, Input, LogRecord, Output, PersistId};
+use rota_core::contract::{Engine, Output};
 
 use super::turn::Clock;
 use super::world::World;
+use crate::disk;
 use crate::step::index;
 
 impl World<'_> {
@@ -25,15 +26,14 @@ impl World<'_> {
                 clock.now = self.wire.send_message(at, clock.now, (to, ring), bytes);
                 self.agenda.set(at, self.wire.next(at));
             }
-            Output::Persist { id, records } => self.persist((at, lane), clock.now, id, &records),
+            Output::Persist { id, records } => {
+                let lane = &mut self.hosts[at].lanes[lane];
+                let (plan, now) = (&self.setup.disk, clock.now);
+                let (done, persisted) = lane.disk.persist(plan, now, (id, &records));
+                lane.post(done, persisted);
+            }
             Output::Fetch { log, from, to } => {
-                let records = Vec::new();
-                let answer = Input::Fetched {
-                    log,
-                    from,
-                    to,
-                    records,
-                };
+                let answer = disk::fetched(log, (from, to));
                 self.hosts[at].lanes[lane].post(clock.now, answer);
             }
             Output::Originated { .. } => {}
@@ -42,22 +42,5 @@ impl World<'_> {
                 unreachable!("no disk fails here, and nobody else chooses configurations")
             }
         }
-    }
-
-    fn persist(
-        &mut self,
-        (at, lane): (usize, usize),
-        now: u64,
-        id: PersistId,
-        records: &[LogRecord],
-    ) {
-        let bytes = records.iter().map(|record| match record {
-            LogRecord::Put { bytes, .. } => bytes.len(),
-            LogRecord::Trim { .. } => 0,
-        });
-        let bytes = bytes.sum();
-        let lane = &mut self.hosts[at].lanes[lane];
-        let done = lane.disk.write(&self.setup.disk, now, bytes);
-        lane.post(done, Input::Persisted { id });
     }
 }

@@ -2,11 +2,12 @@
 //! then they hear of each other, and of what the merge waits for.
 
 use rota_core::contract::{
-    Configuration, ConfigurationKind, Delivery, Engine, Input, Session, SubmitError, Time,
+    Configuration, ConfigurationKind, Delivery, Engine, Input, SubmitError, Time,
 };
 use rota_multiring::RingsDelivery;
 
 use super::world::World;
+use crate::links;
 use crate::step::index;
 
 /// The steps of one ring before the others have their turn.
@@ -83,7 +84,7 @@ impl World<'_> {
         let timer = this.engine.next_timer();
         let is_due = timer.is_some_and(|(due, _)| due.0 <= clock.now);
         if !(is_due && this.reads >= READS_BEFORE_TIMER)
-            && let Some(mut input) = this.posted(clock.now)
+            && let Some((_, mut input)) = this.mail.take(clock.now)
         {
             this.reads += 1;
             let ring = this.ring;
@@ -112,13 +113,8 @@ impl World<'_> {
         let links = &mut self.links[ring];
         clock.pay(links.cost(length));
         if let Some(bytes) = links.read(from, at, length) {
-            let room = Input::Writable {
-                peer: self.hosts[at].process.node,
-                session: Session(1),
-                bytes,
-            };
             let told = clock.now + self.wire.back(at, from);
-            self.post((from, ring), told, room);
+            self.post((from, ring), told, links::writable(at, bytes));
         }
     }
 

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rota_core::contract::Channel;
-use rota_core::contract::{Input, Session, StartState};
+use rota_core::contract::{Input, StartState};
 use rota_multiring::Rank;
 
 use super::host::Host;
@@ -11,8 +10,7 @@ use super::judge::judge;
 use super::meter::{Over, RingsMeter, RingsRun, Work};
 use super::setup::RingsSetup;
 use crate::agenda::Agenda;
-use crate::engines::process;
-use crate::links::Links;
+use crate::links::{self, Links};
 use crate::source::Shared;
 use crate::wire::{Frame, Load, To, Wire};
 
@@ -130,7 +128,6 @@ impl<'a> World<'a> {
 
     /// All engines start, and all links come up a moment later.
     fn start(&mut self) {
-        let session = Session(1);
         for at in 0..self.hosts.len() {
             let me = self.hosts[at].process;
             for lane in &mut self.hosts[at].lanes {
@@ -145,15 +142,9 @@ impl<'a> World<'a> {
                 let bytes = self.links[ring].queue_bytes();
                 let others = self.setup.rings[ring].hosts.iter();
                 for other in others.filter(|other| **other != at) {
-                    let peer = process(*other);
-                    lane.post(MILLIS, Input::LinkUp { peer, session });
-                    let peer = peer.node;
-                    let room = Input::Writable {
-                        peer,
-                        session,
-                        bytes,
-                    };
-                    lane.post(MILLIS, room);
+                    for input in links::up(*other, bytes) {
+                        lane.post(MILLIS, input);
+                    }
                 }
             }
             self.agenda.set(self.setup.hosts + at, 0);
@@ -187,12 +178,7 @@ impl<'a> World<'a> {
             return;
         };
         if let Some(Load::Message(ring, bytes)) = frame.load {
-            let message = Input::LinkMessage {
-                peer: process(from).node,
-                session: Session(1),
-                channel: Channel(0),
-                bytes,
-            };
+            let message = links::message(from, bytes);
             self.post((to, ring), forwarded.arrives, message);
         }
     }
