@@ -97,17 +97,23 @@ impl<E: Simulated> World<'_, E> {
     }
 
     /// The engine has what the kernel has for it. A message of a link is read: its sender has more room.
-    fn open(&mut self, at: usize, clock: &mut u64, input: Input) -> Input {
-        if let Input::LinkMessage { peer, bytes, .. } = &input
-            && let Some(links) = &mut self.links
-        {
-            let (from, length) = (index(*peer), bytes.len());
-            *clock += links.cost(length);
-            if let Some(bytes) = links.read(from, at, length) {
-                let told = *clock + self.wire.back(at, from);
-                self.nodes[from].mail.put(told, links::writable(at, bytes));
-                self.wake(from, told);
+    fn open(&mut self, at: usize, clock: &mut u64, mut input: Input) -> Input {
+        let Some(links) = &mut self.links else {
+            return input;
+        };
+        match &mut input {
+            // The engine has sent more since that was said.
+            Input::Writable { peer, bytes, .. } => *bytes = links.granted(at, index(*peer)),
+            Input::LinkMessage { peer, bytes, .. } => {
+                let (from, length) = (index(*peer), bytes.len());
+                *clock += links.cost(length);
+                if let Some(bytes) = links.read(from, at, length) {
+                    let told = *clock + self.wire.back(at, from);
+                    self.nodes[from].mail.put(told, links::writable(at, bytes));
+                    self.wake(from, told);
+                }
             }
+            _ => {}
         }
         input
     }

@@ -265,6 +265,25 @@ fn a_closed_loop_goes_on_and_distance_slows_it() {
     assert!(far.deliveries < near.deliveries);
 }
 
+/// What a sender is told of the room of a link is on its way while it sends: the engine was told of room that it had
+/// used by then, and sent more than the link takes.
+#[test]
+fn links_with_little_room_are_not_overrun() {
+    let paxos = EnginePlan::Paxos {
+        acceptors: 3,
+        multicast: None,
+    };
+    for engine in [EnginePlan::Lcr, paxos] {
+        for queue_bytes in [100_000, 150_000, 250_000] {
+            let mut setup = setup(engine.clone(), Load::Full);
+            (setup.nodes, setup.senders, setup.service) = (3, 3, Service::Safe);
+            setup.links.queue_bytes = queue_bytes;
+            setup.wire.rate = 10_000_000_000;
+            sound(&setup);
+        }
+    }
+}
+
 #[test]
 fn votes_on_disk_take_their_time() {
     let delay = |votes, write| {
