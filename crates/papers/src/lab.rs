@@ -118,7 +118,7 @@ impl Lab {
         for run in runs.values().filter_map(|run| run.get()) {
             totals.add(
                 (run.all_deliveries, run.virtual_nanos),
-                run.one_order && run.complete,
+                run.is_sound(),
                 run.disturbed,
             );
         }
@@ -126,7 +126,7 @@ impl Lab {
         for run in several.values().filter_map(|run| run.get()) {
             totals.add(
                 (run.all_deliveries, run.virtual_nanos),
-                run.one_order && run.complete,
+                run.is_sound(),
                 run.disturbed,
             );
         }

@@ -11,6 +11,7 @@ use crate::calibration::{Calibration, RegionNumbers};
 use crate::claims::Claim;
 use crate::cluster::links;
 use crate::lab::{Answer, Lab};
+use crate::recipe::Recipe;
 
 /// Nanoseconds in a millisecond.
 const MILLIS: u64 = 1_000_000;
@@ -251,32 +252,51 @@ pub fn answer(lab: &Lab, claim: &Claim, seed: u64) -> Result<Answer, String> {
         };
         return Ok(linear(&figures(MOST_RINGS, of)?, slack));
     }
-    let name = recipe.get("leveling").unwrap_or_default();
-    let leveling = Leveling::EACH.into_iter().find(|one| one.name() == name);
-    let leveling = leveling.ok_or_else(|| format!("no leveling is called `{name}`"))?;
+    let is_full = match recipe.what() {
+        "several-regions" => true,
+        "several-delay" => false,
+        what => return Err(format!("no recipe is called `{what}`")),
+    };
+    let leveling = leveling(recipe)?;
     let run = |regions: Regions| {
         let run = lab.regions(&regions, seed);
         is_sound(&run).map(|()| run)
     };
-    match recipe.what() {
-        "several-regions" => {
-            let of = |count| Ok(run(Regions::full(count, leveling))?.ordered_mbps);
-            Ok(linear(&figures(MOST_REGIONS, of)?, slack))
-        }
-        "several-delay" => {
-            let of = |count| Ok(run(Regions::new(count, leveling))?.rings[0].delays.p50 / 1000.0);
-            Ok(constant(&figures(MOST_REGIONS, of)?, slack))
-        }
-        what => Err(format!("nothing is called {what}")),
+    if is_full {
+        let of = |count| Ok(run(Regions::full(count, leveling))?.ordered_mbps);
+        return Ok(linear(&figures(MOST_REGIONS, of)?, slack));
     }
+    let of = |count| Ok(run(Regions::new(count, leveling))?.rings[0].delays.p50 / 1000.0);
+    Ok(constant(&figures(MOST_REGIONS, of)?, slack))
+}
+
+/// The leveling that a recipe names.
+fn leveling(recipe: &Recipe) -> Result<Leveling, String> {
+    let what = recipe.what();
+    let name = recipe.get("leveling");
+    let name = name.ok_or_else(|| format!("a recipe `{what}` names its `leveling`"))?;
+    let found = Leveling::EACH.into_iter().find(|one| one.name() == name);
+    found.ok_or_else(|| {
+        let names = Leveling::EACH.map(Leveling::name).join("`, `");
+        format!("no leveling is called `{name}`: there are `{names}`")
+    })
 }
 
 /// What is no order of all, or stops, has no figures.
 fn is_sound(run: &RingsRun) -> Result<(), String> {
-    match run.one_order && run.complete && run.disturbed == 0 {
+    match run.is_sound() && run.disturbed == 0 {
         true => Ok(()),
         false => Err("some host did not deliver everything in one order".to_owned()),
     }
+}
+
+/// Only figures of such runs are shown.
+///
+/// # Panics
+/// It was not sound: that is a fault of an engine, or of the simulation.
+fn assert_sound(run: RingsRun, of: &dyn std::fmt::Debug) -> RingsRun {
+    assert_eq!(is_sound(&run), Ok(()), "{of:?}");
+    run
 }
 
 fn figures(most: usize, of: impl Fn(usize) -> Result<f64, String>) -> Result<Vec<f64>, String> {
@@ -316,4 +336,25 @@ fn constant(figures: &[f64], slack: f64) -> Answer {
         most <= (1.0 + slack) * least,
         format!("{} ms", figures.join(", ")),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A recipe without a leveling, or of another name, was told that no leveling has an empty name.
+    #[test]
+    fn what_is_wrong_with_a_recipe_is_said() {
+        let of = |text: &str| leveling(&Recipe::parse(text).expect("a recipe"));
+        assert_eq!(of("get=several-delay leveling=pull"), Ok(Leveling::Pull));
+        let said = |text: &str, why: &str| {
+            let error = of(text).expect_err(text);
+            assert!(error.contains(why), "{text}: {error}");
+        };
+        said("get=several-delay", "`several-delay` names its `leveling`");
+        said(
+            "get=several-delay leveling=push",
+            "no leveling is called `push`: there are `no global ring`, `horizon`",
+        );
+    }
 }

@@ -276,6 +276,13 @@ pub struct Run {
     pub virtual_nanos: u64,
 }
 
+impl Run {
+    /// Whether all nodes delivered all messages, in one order.
+    pub const fn is_sound(&self) -> bool {
+        self.one_order && self.complete
+    }
+}
+
 /// What is known when a run is over.
 pub struct Over<'a> {
     pub meters: Vec<&'a Meter>,

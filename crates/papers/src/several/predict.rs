@@ -2,7 +2,7 @@
 
 use rota_wire::{DiskPlan, Load, OneRing, RingsRun, RingsSetup, Span};
 
-use super::{Leveling, MILLIS, Regions};
+use super::{Leveling, MILLIS, Regions, assert_sound};
 use crate::cluster::links;
 use crate::lab::Lab;
 use crate::workers;
@@ -84,7 +84,7 @@ impl Wanted {
     }
 
     fn run(self, lab: &Lab, is_small: bool) -> RingsRun {
-        match self {
+        let run = match self {
             Self::Rings(rings, hosts) => on_hosts(lab, (rings, rings), hosts, is_small),
             Self::OneBusy(rings) => on_hosts(lab, (rings, 1), 3, is_small),
             Self::Regions(count, leveling) => {
@@ -95,7 +95,8 @@ impl Wanted {
                 let is_even = true;
                 lab.regions(&Regions { is_even, ..regions }, 1)
             }
-        }
+        };
+        assert_sound(run, &(self, is_small))
     }
 }
 

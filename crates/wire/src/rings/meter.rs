@@ -143,6 +143,13 @@ pub struct RingsRun {
     pub virtual_nanos: u64,
 }
 
+impl RingsRun {
+    /// Whether every host delivered all messages of the rings that it subscribes to, in one order.
+    pub const fn is_sound(&self) -> bool {
+        self.one_order && self.complete
+    }
+}
+
 /// What is known when a run is over.
 #[derive(Debug)]
 pub struct Over<'a> {
