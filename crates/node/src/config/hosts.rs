@@ -53,9 +53,10 @@ impl Hosts {
         }
     }
 
-    /// The names of the nodes for which `wanted` holds.
+    /// The names of the nodes for which `wanted` holds, of those that have no address yet: a service looks names up for
+    /// its own connections before its rings do.
     fn names(&self, wanted: impl Fn(NodeId) -> bool) -> Vec<(NodeId, String)> {
-        let nodes = self.nodes.iter();
+        let nodes = self.nodes.iter().filter(|node| !node.is_known());
         let named = nodes.filter_map(|node| Some((NodeId::new(node.id)?, node.host.clone()?)));
         named.filter(|(id, _)| wanted(*id)).collect()
     }
@@ -149,6 +150,17 @@ mod tests {
         let resolved = config.resolved(id(1));
         assert!(resolved.nodes[0].is_known() && !resolved.nodes[1].is_known());
         resolved.check().expect("it may come");
+    }
+
+    /// A service that had looked up the names of its file waited for them again when its rings began.
+    #[test]
+    fn a_name_that_has_an_address_is_not_looked_up_again() {
+        let mut config = named(&["localhost", "localhost"]).resolved(id(1));
+        for node in &mut config.nodes {
+            node.host = Some("no-such-host.invalid".to_owned());
+        }
+        assert_eq!(Hosts::of(&config).names(|_| true), []);
+        assert_eq!(config.resolved(id(1)), config);
     }
 
     #[test]
