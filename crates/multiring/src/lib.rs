@@ -37,5 +37,6 @@ pub use learner::{RingsDelivery, RingsLearner};
 pub use merge::{Merge, Merged, PushError};
 pub use order::{Constants, Instance, Place, Point, Rank, Round};
 pub use resume::{Resume, ResumeRing};
+pub use rota_paxos::uring::Snapshot;
 pub use rota_paxos::uring::accounts::{self, Partition, Replicas};
 pub use wishes::{Refusal, Wish};

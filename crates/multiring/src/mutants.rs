@@ -41,6 +41,10 @@ pub enum Mutant {
     A37,
     /// A round in which subscriptions change is not waited for.
     A38,
+    /// A hold is released though a subscription by it may take effect.
+    A39,
+    /// Instances that a ring has forgotten count as instances that carry nothing.
+    A40,
 }
 
 #[cfg(feature = "mutants")]

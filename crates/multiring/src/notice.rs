@@ -24,7 +24,8 @@ pub struct Notice {
 /// The kinds of commands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Command {
-    /// Ordered in a ring that the partition is to subscribe to: the replicas keep what they hear of it from here on.
+    /// Ordered in a ring that the partition is to subscribe to: the replicas keep what they hear of it from here on. The
+    /// hold that opens an account of the partition is told as this one.
     Hold,
     /// Ordered in a ring that the partition has: it subscribes to this ring, where a hold was ordered in this instance.
     Subscribe(Constants, Instance),
@@ -136,6 +137,17 @@ mod tests {
             let more = [&bytes[..], &[0]].concat();
             assert_eq!(Notice::decode(more.into()), None, "{command:?}");
         }
+    }
+
+    /// So a merge that is told of the hold of an account keeps what comes of the ring from there on.
+    #[test]
+    fn a_hold_of_an_account_is_told_as_a_hold() {
+        let partition = 0x0102_0304;
+        let node = rota_core::contract::NodeId::new(1).expect("not 0");
+        let hold = rota_paxos::uring::accounts::Command::Hold(partition, [node].into(), 15_000);
+        let command = Command::Hold;
+        let told = hold.told().map(Notice::decode);
+        assert_eq!(told, Some(Some(Notice { partition, command })));
     }
 
     #[test]

@@ -15,8 +15,8 @@ use crate::order::{Constants, Instance, Place, Rank, Round};
 
 /// A hold: the replicas of a partition keep what they hear of a ring from this instance on, until the partition
 /// subscribes or lets go. Its name is the instance in which it was ordered: a later hold of the same partition on the
-/// same ring is another one. (What the *ring* keeps for the partition is the matter of its account there,
-/// [`crate::accounts`].)
+/// same ring is another one. Where the partition has states it is the hold of its account there as well, which has the
+/// same name ([`crate::accounts`]): what the *ring* keeps is released by that.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Hold {
     /// The ring that keeps it.
@@ -104,6 +104,14 @@ impl Subscriptions {
     /// Whether a hold may serve a subscription that is ordered later.
     pub fn may_serve(&self, hold: Hold) -> bool {
         !self.is_spent(hold)
+    }
+
+    /// Whether the ring of a hold need not keep anything for it any more: it was let go, or the partition has left the
+    /// ring since. No subscription by it, however late, takes effect then. The states of a majority have to be behind
+    /// that as well.
+    pub fn may_release(&self, hold: Hold) -> bool {
+        let is_needed = self.has(hold.rank) || !self.is_spent(hold);
+        !is_needed || mutants::on(Mutant::A39)
     }
 
     /// The change that has been ordered and is not in effect.

@@ -388,6 +388,77 @@ fn wishes_beyond_the_room_are_taken_later() {
     assert_eq!((status.wishes, status.pending), (0, None));
 }
 
+/// The name of the partition's account in a ring, as a node has learnt.
+fn account(node: &RingsNode, ring: Rank) -> Option<u64> {
+    let status = node.status().expect("it runs");
+    let mut accounts = status.accounts.iter();
+    let (_, table) = accounts.find(|(of, _)| *of == ring)?;
+    table.hold_of(7)
+}
+
+/// Has a command ordered in the third ring, and waits until it and all commands before it are.
+fn order_all(node: &RingsNode, command: Command, pin: u64) {
+    node.order(THREE, command).expect("there is room");
+    let last = Command::Pin(id(9), pin, 1 << 50);
+    node.order(THREE, last).expect("there is room");
+    let deadline = Instant::now() + PATIENCE;
+    let is_pinned = |node: &RingsNode| {
+        let status = node.status().expect("it runs");
+        let mut accounts = status.accounts.iter();
+        let table = accounts.find(|(ring, _)| *ring == THREE);
+        table.is_some_and(|(_, table)| table.pins().any(|(of, next, _)| (of, next) == (id(9), pin)))
+    };
+    while !is_pinned(node) {
+        assert!(Instant::now() < deadline, "{:#?}", node.status());
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A partition with accounts subscribes, leaves, and subscribes again: its holds are those of its account, and what
+/// releases one of them is not ordered while that may serve, and comes to nothing behind the next one.
+#[test]
+fn a_late_release_of_an_earlier_hold_keeps_what_the_partition_has_come_back_to() {
+    let config = config(28_580);
+    let nodes =
+        [1, 2, 3].map(|node| RingsNode::start_as(&config, id(node), (7, &[1])).expect("it starts"));
+    let one = &nodes[0];
+    // Others keep the ring, too, so that there are pins.
+    let replicas = [1, 2, 3].map(id);
+    for (ring, partition) in [(ONE, 7), (THREE, 8)] {
+        let hold = Command::Hold(partition, replicas.into(), 100);
+        one.order(ring, hold).expect("there is room");
+    }
+    let told = |told: &dyn Fn(&Told) -> bool| assert!(told(&next(one).expect("no point")));
+    order_all(one, Command::Unpin(id(9)), 1);
+    let deadline = Instant::now() + PATIENCE;
+    while account(one, ONE).is_none() {
+        assert!(Instant::now() < deadline, "{:#?}", one.status());
+        thread::sleep(Duration::from_millis(5));
+    }
+    one.subscribe(THREE).expect("it is on the ring");
+    told(&is_subscribed(THREE));
+    let first = account(one, THREE).expect("the hold has opened it");
+    let release = |hold| Command::Release(7, hold);
+    order_all(one, release(first), 2);
+    assert_eq!(
+        account(one, THREE),
+        Some(first),
+        "the partition has the ring"
+    );
+    one.unsubscribe(THREE).expect("it is on the ring");
+    told(&has_left(THREE));
+    one.subscribe(THREE).expect("it is on the ring");
+    told(&is_subscribed(THREE));
+    let second = account(one, THREE).expect("it is there still");
+    assert!(second > first, "{second} behind {first}");
+    order_all(one, release(first), 3);
+    assert_eq!(account(one, THREE), Some(second), "it has come back");
+    one.unsubscribe(THREE).expect("it is on the ring");
+    told(&has_left(THREE));
+    order_all(one, release(second), 4);
+    assert_eq!(account(one, THREE), None);
+}
+
 /// A ring that waits for a subscription is shown, and so is what cannot be read.
 #[test]
 fn standby_and_unreadable_notices_are_in_the_status() {

@@ -8,7 +8,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use rota_core::contract::Seq;
-use rota_paxos::uring::accounts::Partition;
+use rota_paxos::uring::accounts::{self, Partition};
 
 use super::{Item, RingsDelivery, RingsLearner};
 use crate::mutants::{self, Mutant};
@@ -105,6 +105,17 @@ impl RingsLearner {
             return Err(Refusal::Over);
         }
         changes.wishes.push(wish)
+    }
+
+    /// Whether a command on the accounts of a ring may be ordered by this process: a hold of its own partition is
+    /// released only behind what makes each subscription by it void ([`Subscriptions::may_release`]).
+    pub fn may_order(&self, rank: Rank, command: &accounts::Command) -> bool {
+        let accounts::Command::Release(partition, instance) = *command else {
+            return true;
+        };
+        let own = self.changes.as_ref();
+        let own = own.filter(|own| own.partition == partition);
+        own.is_none_or(|own| own.subscriptions.may_release(Hold { rank, instance }))
     }
 
     /// The number of wishes that have not come true.

@@ -8,7 +8,7 @@ use rota_multiring::mutants::{self, Mutant};
 type Rule = fn() -> bool;
 
 /// Each with what notices it.
-const RULES: [(Mutant, Rule); 11] = [
+const RULES: [(Mutant, Rule); 13] = [
     (
         Mutant::A31,
         rule::what_stands_behind_a_message_needs_another_ring,
@@ -22,6 +22,8 @@ const RULES: [(Mutant, Rule); 11] = [
         rule::a_subscription_begins_where_it_is_ordered_to,
     ),
     (Mutant::A14, rule::a_hold_serves_once),
+    (Mutant::A40, rule::what_is_forgotten_ends_the_order),
+    (Mutant::A39, rule::a_hold_is_released_when_it_serves_nobody),
     (Mutant::A26, rule::changes_follow_each_other),
     (Mutant::A27, both_needs),
     (Mutant::A28, rule::skips_move_no_horizon),

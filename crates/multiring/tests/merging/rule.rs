@@ -4,7 +4,7 @@ use rota_core::contract::{Delivery, Incarnation, Message, MessageId, NodeId, Pro
 use rota_multiring::level::{Leveler, Mode, Standing};
 use rota_multiring::merge::Need;
 use rota_multiring::subscribe::{Hold, Subscriptions, Void};
-use rota_multiring::{Constants, Merge, Place, Rank, RingsLearner, Round};
+use rota_multiring::{Constants, Merge, Place, Rank, RingsDelivery, RingsLearner, Round};
 
 use super::world::ring;
 
@@ -73,6 +73,49 @@ pub fn a_hold_serves_once() -> bool {
     let left = of.leave(at(9), third);
     let again = of.subscribe(at(20), third, (hold(3), 3));
     first.is_ok() && left.is_ok() && again == Err(Void::NotHeld)
+}
+
+/// A ring keeps what a hold needs until the partition has let it go, or has left: what is ordered later by it is void.
+pub fn a_hold_is_released_when_it_serves_nobody() -> bool {
+    let third = Constants::new(Rank(3));
+    let at_instance = |instance| Hold {
+        rank: Rank(3),
+        instance,
+    };
+    let (first, second) = (at_instance(4), at_instance(13));
+    let mut of = Subscriptions::new([Rank(1)]);
+    let held = of.may_release(first);
+    let let_go = of.cancel(at(1), first) && of.may_release(first);
+    let late = of.subscribe(at(2), third, (first, 3));
+    let _ = of.subscribe(at(2), third, (second, 12));
+    let pending = of.may_release(second);
+    of.reach(13);
+    let subscribed = of.may_release(second) || of.may_release(first);
+    let _ = of.leave(at(20), third);
+    let leaves = of.may_release(second);
+    of.reach(21);
+    let left = of.may_release(second) && !of.may_release(at_instance(40));
+    let too_early = held || pending || subscribed || leaves;
+    !too_early && let_go && late == Err(Void::NotHeld) && left
+}
+
+/// What a ring has forgotten of the order is never passed over: nothing is delivered any more.
+pub fn what_is_forgotten_ends_the_order() -> bool {
+    let mut learner = RingsLearner::new([ring(1, 1, 0), ring(2, 1, 0)], None);
+    let passed = |next| Delivery::Passed { next };
+    let missed = Delivery::Missed {
+        seq: 5,
+        count: 10,
+        own: 0,
+    };
+    let before = learner.on_delivery(Rank(1), passed(5));
+    let told = learner.on_delivery(Rank(1), missed);
+    learner.on_delivery(Rank(1), message(20));
+    for rank in [1, 2] {
+        learner.on_delivery(Rank(rank), passed(30));
+    }
+    let is_told = told == Some(RingsDelivery::Trimmed(Rank(1), 10));
+    before.is_none() && is_told && learner.poll().is_none()
 }
 
 /// The same with several idle rings: each is needed up to where much of another waits, whatever the other idle ones are known up to.

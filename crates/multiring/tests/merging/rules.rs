@@ -10,6 +10,8 @@ fn subscriptions() {
     assert!(rule::a_subscription_begins_where_it_is_ordered_to());
     assert!(rule::changes_follow_each_other());
     assert!(rule::a_hold_serves_once());
+    assert!(rule::a_hold_is_released_when_it_serves_nobody());
+    assert!(rule::what_is_forgotten_ends_the_order());
 }
 
 /// What was pushed is not pushed again, also when it was delivered.

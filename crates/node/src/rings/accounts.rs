@@ -45,6 +45,14 @@ impl Accounts {
         let waiting = std::mem::take(&mut *self.locked());
         let mut left: VecDeque<(Rank, Command)> = VecDeque::new();
         for (ring, command) in waiting {
+            if !driver.hub.borrow().learner.may_order(ring, &command) {
+                tracing::warn!(
+                    ring = ring.0,
+                    ?command,
+                    "the partition may still need what it releases: it neither has left the ring nor let the hold go"
+                );
+                continue;
+            }
             let is_behind = left.iter().any(|(other, _)| *other == ring);
             if is_behind || !driver.order(ring, &command)? {
                 left.push_back((ring, command));

@@ -1,7 +1,8 @@
 //! Subscriptions of a partition that change while its processes run.
 
 use rota_core::contract::{NodeId, SubmitError};
-use rota_multiring::{Instance, Partition, Rank, Refusal, Resume, Wish, notice};
+use rota_multiring::notice::{self, Notice};
+use rota_multiring::{Instance, Partition, Rank, Refusal, Replicas, Resume, Wish};
 use rota_paxos::uring::accounts::Command;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -17,6 +18,9 @@ use crate::driver::DriverError;
 
 /// The number of wishes, at most, that wait for the rings' thread.
 const MOST: usize = 64;
+
+/// The most instances before a hold that it keeps: numbers of instances have fewer bits.
+const MOST_KEPT: u64 = 1 << 40;
 
 /// Wishes to change the subscriptions, on their way from any thread to the rings' own.
 #[derive(Debug, Default)]
@@ -108,7 +112,8 @@ impl<A: RingsApp> RingsDriver<A> {
             let (decided, is_operational) = self.decided(ring);
             // A hold is told from those before it by its instance: the ring has to know what was decided before.
             let may = is_operational || notice.command != notice::Command::Hold;
-            if may && self.order(ring, &Command::Notice(notice.encode()))? {
+            let command = self.command_of(ring, notice);
+            if may && self.order(ring, &command)? {
                 let learner = &mut self.hub.borrow_mut().learner;
                 learner.on_given_behind((ring, notice), decided);
             }
@@ -129,6 +134,35 @@ impl<A: RingsApp> RingsDriver<A> {
         engine.map_or((1, false), |engine| {
             (engine.decided(), engine.is_operational())
         })
+    }
+
+    /// The command by which a ring orders a notice. Where the partition has an account in one of its rings, a hold
+    /// opens one in the new ring as well: both have one name.
+    fn command_of(&mut self, ring: Rank, notice: Notice) -> Command {
+        let told = Command::Notice(notice.encode());
+        if notice.command != notice::Command::Hold {
+            return told;
+        }
+        let mut replicas = Replicas::new();
+        let mut kept = None;
+        for lane in self.many.lanes() {
+            let Some(engine) = lane.driver.engine_mut().get_mut().leveled() else {
+                continue;
+            };
+            let engine = engine.get();
+            if let Some((_, known)) = engine.accounts().account(notice.partition) {
+                replicas.extend(known);
+            }
+            if lane.app.rank == ring {
+                kept = Some(engine.kept_instances());
+            }
+        }
+        match kept {
+            Some(kept) if !replicas.is_empty() => {
+                Command::Hold(notice.partition, replicas, kept.min(MOST_KEPT))
+            }
+            _ => told,
+        }
     }
 }
 
@@ -179,8 +213,9 @@ impl RingsNode {
     /// does no harm.
     ///
     /// From the hold until then this process keeps what comes of the ring, up to 8 MiB; what is behind that stays with
-    /// its engine. A ring forgets nothing that an account of the partition needs: with states, open one there first
-    /// (`Command::Hold`, [`Self::order`]). Else a replica that comes back after `kept_instances` is told `Trimmed`.
+    /// its engine. A ring forgets nothing that an account of the partition needs: where the partition has an account in
+    /// one of its rings, the hold opens one in the new ring as well. Without accounts a replica that comes back after
+    /// `kept_instances` is told `Trimmed`.
     ///
     /// # Errors
     /// [`SubmitError`]: `Unsupported` where this node is not on that ring, or of no partition ([`Self::start_as`]);
@@ -195,8 +230,10 @@ impl RingsNode {
     /// has no other ring ([`RingsDelivery::LastRing`](super::RingsDelivery::LastRing)). Where the partition does not
     /// have the ring, a hold that waits there for a subscription is let go.
     ///
-    /// The account of the partition in that ring is released (`Command::Release`) when a majority of its replicas has
-    /// checkpoints behind this point: an earlier one still needs the ring.
+    /// The account of the partition in that ring is released (`Command::Release`, by the name that the table has then,
+    /// `Table::hold_of`) when a majority of its replicas has checkpoints behind this point: an earlier one still needs
+    /// the ring. A release that comes before the partition has left, or has let its hold go, is not ordered; one that
+    /// comes after the partition's next hold is refused by the ring.
     ///
     /// # Errors
     /// As [`Self::subscribe`].

@@ -31,12 +31,13 @@ pub type Replicas = BTreeSet<NodeId>;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Command {
     /// Keeps everything from here on for a partition that subscribes, and this number of instances before, as many as
-    /// all acceptors keep for anybody. If the partition has an account, these nodes are replicas of it, too.
+    /// all acceptors keep for anybody. If the partition has an account, these nodes are replicas of it, too, and the
+    /// account has the name of this hold from here on. A merge is told of it as of a notice ([`Self::told`]).
     Hold(Partition, Replicas, u64),
     /// The replicas of a partition are these, and no others any more.
     Replace(Partition, Replicas),
     /// The hold that was ordered in this instance is not needed any more: the partition does not subscribe by it, or it
-    /// has left and has checkpoints behind that.
+    /// has left and has checkpoints behind that. It is refused where the partition has come back by a later hold.
     Release(Partition, Instance),
     /// A replica has a durable checkpoint, and needs nothing before this instance any more. A lower instance than in
     /// its last mark says that the checkpoint is lost.
@@ -75,7 +76,7 @@ pub enum Refused {
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct RetentionClaim {
-    /// The instance in which it was opened, which is its name.
+    /// The instance of the partition's last hold, which is its name: what releases an earlier one comes late.
     pub(super) hold: Instance,
     /// The partition needs everything from this instance on, until the marks of a majority of replicas are behind it.
     pub(super) from: Instance,
@@ -162,6 +163,11 @@ impl Table {
         Some((account.needs(), &account.replicas))
     }
 
+    /// The name of a partition's account, by which it is released: the instance of its last hold.
+    pub fn hold_of(&self, partition: Partition) -> Option<Instance> {
+        Some(self.accounts.get(&partition)?.hold)
+    }
+
     /// The partitions that have an account.
     pub fn partitions(&self) -> impl Iterator<Item = Partition> {
         self.accounts.keys().copied()
@@ -224,6 +230,9 @@ impl Table {
         check(&replicas)?;
         if let Some(account) = self.accounts.get_mut(&partition) {
             account.replicas = replicas;
+            if !mutants::on(Mutant::U123) {
+                account.hold = hold;
+            }
             return Ok(());
         }
         if self.accounts.len() >= MOST {

@@ -61,6 +61,19 @@ impl Command {
         out
     }
 
+    /// The notice that a merge is told of at this place: of a hold its kind and the partition.
+    pub fn told(self) -> Option<Bytes> {
+        match self {
+            Self::Notice(bytes) => Some(bytes),
+            Self::Hold(partition, ..) => {
+                let mut out = Vec::new();
+                put_head(&mut out, HOLD, partition);
+                Some(out.into())
+            }
+            _ => None,
+        }
+    }
+
     /// Reads the bytes of [`Self::encode`]: the command, and the time; `None` for anything else.
     pub fn decode(bytes: Bytes) -> Option<(Self, u64)> {
         let mut source = Source(bytes);

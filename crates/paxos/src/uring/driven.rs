@@ -106,6 +106,11 @@ impl URing {
         is_taken
     }
 
+    /// The instances that all acceptors keep for anybody, as this node has it: for a hold.
+    pub const fn kept_instances(&self) -> u64 {
+        self.cx.settings.acceptor.kept_instances
+    }
+
     /// The accounts, as far as they are learnt.
     pub const fn accounts(&self) -> &Table {
         &self.learning.learnt().accounts

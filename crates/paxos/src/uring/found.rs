@@ -100,6 +100,9 @@ impl Found {
         if mutants::on(Mutant::U18) {
             votes.clear();
         }
+        if mutants::on(Mutant::U124) {
+            votes.retain(|vote| !matches!(vote.value, paxos::Value::Skip(_)));
+        }
         if mutants::on(Mutant::U24) {
             self.promised = 0;
         }

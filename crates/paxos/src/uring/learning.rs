@@ -178,9 +178,11 @@ impl Learning {
         self.on_delivered();
     }
 
-    /// A command on the accounts: a notice is for the merge that this ring feeds.
+    /// A command on the accounts: a notice is for the merge that this ring feeds, and so is a hold, whose partition may
+    /// subscribe by it.
     fn notice(&mut self, instance: Instance, value: &Bytes) {
-        if let Some((Command::Notice(notice), _)) = super::value::account(value) {
+        let command = super::value::account(value).map(|(command, _)| command);
+        if let Some(notice) = command.and_then(Command::told) {
             self.hand_out.notice(instance, notice);
         }
     }

@@ -100,6 +100,20 @@ pub fn a_release_names_its_hold() -> bool {
     late && table.bound() == Some(70)
 }
 
+/// The same where the partition has come back before its first hold is released: it still has the account.
+pub fn a_late_release_does_not_hit_who_has_come_back() -> bool {
+    let mut table = table(&[(1, &[11])]);
+    let mut apply = |instance, command| table.apply((instance, 0), command);
+    apply(50, Command::Hold(2, of(&[21]), 0)).expect("a hold");
+    apply(60, Command::Hold(2, of(&[21]), 0)).expect("it comes back");
+    let late = apply(70, Command::Release(2, 50)) == Err(Refused::NoAccount);
+    apply(80, mark(1, 11, 80)).expect("a replica");
+    // What it needs is there since its first hold, and goes with the last one.
+    let (is_kept, name) = (table.bound() == Some(50), table.hold_of(2));
+    let released = table.apply((90, 0), Command::Release(2, 60));
+    late && is_kept && name == Some(60) && released.is_ok() && table.bound() == Some(80)
+}
+
 /// The third, that proposes.
 struct Third(Alone);
 
@@ -361,6 +375,7 @@ fn rules() {
     assert!(an_empty_store_has_no_checkpoint());
     assert!(a_pin_keeps_what_is_needed());
     assert!(a_release_names_its_hold());
+    assert!(a_late_release_does_not_hit_who_has_come_back());
     let mut table = table(&[(1, &[11, 12, 13])]);
     assert_eq!(table.apply((5, 0), mark(1, 11, 6)), Err(Refused::Ahead));
     assert_eq!(table.apply((5, 0), mark(1, 14, 4)), Err(Refused::NoReplica));

@@ -113,6 +113,23 @@ pub fn a_restart_forgets_little() -> bool {
     again.engine.learnt() + 300 > alone.engine.learnt()
 }
 
+/// A skip that is forgotten would let a value into an instance that merges have passed.
+pub fn a_skip_is_as_durable_as_a_value() -> bool {
+    let mut alone = learnt(settings(), 20);
+    let epoch = alone.follow().epoch;
+    let (from, next) = (22, 5022);
+    batch_of(&mut alone, epoch, from, |batch| {
+        batch.skip(next - from);
+        for other in [0, 2] {
+            batch.voted(other, next);
+            batch.learnt(other, next);
+        }
+    });
+    alone.write_all();
+    let again = Alone::new(process(2, 2), alone.all_on_disk());
+    alone.engine.learnt() == next && again.engine.learnt() == next
+}
+
 /// The same while the disk is never idle: each request is answered when the next one is under way.
 pub fn a_busy_disk_has_hints() -> bool {
     let mut alone = learnt(settings(), 20);

@@ -63,16 +63,15 @@ pub fn it_is_told_up_to_where_nothing_is_missing() -> bool {
         && run(settings()) == (none.clone(), vec![message], none)
 }
 
-/// Between the messages before it and those behind it, and to a merge only.
+/// Between the messages before it and those behind it, and to a merge only; a hold of an account is told as a notice.
 #[cfg(not(feature = "mutants"))]
 #[test]
 fn a_notice_is_told_at_its_place() {
-    let run = |settings: URingConfig| {
+    let run = |settings: URingConfig, notice: &Command| {
         let mut alone = learnt(settings, 2);
         follow(&mut alone, 1, 4);
         deliveries(&mut alone);
         let epoch = alone.follow().epoch;
-        let notice = Command::Notice(Bytes::from_static(b"to whom it concerns"));
         // The first byte says that a value is such a command.
         let value: Bytes = [&[0x40][..], &notice.encode(7)].concat().into();
         batch_of(&mut alone, epoch, 4, |batch| {
@@ -90,9 +89,16 @@ fn a_notice_is_told_at_its_place() {
         deliveries(&mut alone)
     };
     let messages = ["message 4", "message 6"].map(str::to_owned);
-    let told = ["message 4", "notice 5 of 19", "message 6", "passed 7"].map(str::to_owned);
-    assert_eq!(run(feeds()), told);
-    assert_eq!(run(settings()), messages);
+    let notice = Command::Notice(Bytes::from_static(b"to whom it concerns"));
+    let hold = Command::Hold(7, [process(1, 1).node].into(), 0);
+    for (command, notice) in [(notice, "notice 5 of 19"), (hold, "notice 5 of 5")] {
+        let told = ["message 4", notice, "message 6", "passed 7"].map(str::to_owned);
+        assert_eq!(run(feeds(), &command), told);
+        assert_eq!(run(settings(), &command), messages);
+    }
+    let mark = Command::Mark(7, process(1, 1).node, 1);
+    let told = ["message 4", "message 6", "passed 7"].map(str::to_owned);
+    assert_eq!(run(feeds(), &mark), told);
 }
 
 /// Skips go up to an instance: said twice they are the same; only who coordinates has them ordered.

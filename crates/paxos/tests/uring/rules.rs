@@ -21,11 +21,15 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 109] = [
+pub const RULES: [Rule; 111] = [
     (Mutant::U115, accounts::each_partition_counts_for_itself),
     (Mutant::U116, accounts::an_empty_store_has_no_checkpoint),
     (Mutant::U117, accounts::a_pin_keeps_what_is_needed),
     (Mutant::U118, accounts::a_release_names_its_hold),
+    (
+        Mutant::U123,
+        accounts::a_late_release_does_not_hit_who_has_come_back,
+    ),
     (Mutant::U119, accounts::what_is_needed_is_kept),
     (
         Mutant::U120,
@@ -103,6 +107,7 @@ pub const RULES: [Rule; 109] = [
         logs::what_is_told_to_be_held_is_held_after_a_restart,
     ),
     (Mutant::U45, logs::a_restart_forgets_little),
+    (Mutant::U124, logs::a_skip_is_as_durable_as_a_value),
     (Mutant::U45, logs::a_busy_disk_has_hints),
     (
         Mutant::U46,
