@@ -114,9 +114,9 @@ fn read_sessions(state: &mut impl io::Read) -> io::Result<Sessions> {
     let mut bytes = Vec::new();
     io::Read::read_to_end(&mut io::Read::take(&mut *state, length), &mut bytes)?;
     let sessions = (bytes.len() as u64 == length).then(|| Sessions::decode(&bytes));
-    sessions
-        .flatten()
-        .ok_or_else(|| io::Error::other("its sessions are none"))
+    sessions.flatten().ok_or_else(|| {
+        io::Error::other("its sessions are none, or of another version of this program")
+    })
 }
 
 /// The reason why nothing more is delivered.

@@ -16,12 +16,23 @@ use crate::shared::Shared;
 /// The pause of a client before it tries a full ring again, during which it waits for an answer.
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// The time after which a session that works in other rings is renewed in the common ring, with its next command: of
+/// very many sessions those that were not used there for the longest time make way.
+const RENEW: Duration = Duration::from_secs(10);
+
+/// Whether a session is to be renewed; `last`: when the common ring was given something of it, if that is known.
+fn is_due(last: Option<Instant>, now: Instant) -> bool {
+    last.is_none_or(|last| now.duration_since(last) >= RENEW)
+}
+
 /// A session with the replicas of a partition, by one of them. Each command counts once, though it may be given again, here or at another replica.
 #[derive(Debug)]
 pub struct Client<M: Machine> {
     id: ClientId,
     last: Sequence,
     sessions: Rank,
+    /// The time at which the common ring was given something of this session.
+    renewed: Option<Instant>,
     shared: Arc<Shared<M>>,
 }
 
@@ -36,6 +47,7 @@ impl<M: Machine> Client<M> {
             id,
             last: 0,
             sessions,
+            renewed: Some(Instant::now()),
             shared,
         };
         let bytes = Ordered::Open(id).encode();
@@ -53,6 +65,7 @@ impl<M: Machine> Client<M> {
             id,
             last,
             sessions,
+            renewed: None,
             shared,
         }
     }
@@ -78,10 +91,25 @@ impl<M: Machine> Client<M> {
         patience: Duration,
     ) -> Result<Vec<u8>, CallError> {
         self.last += 1;
+        self.renew(ring);
         self.again(ring, self.last, command, patience)
     }
 
-    /// Gives a command of this session once more: if it counts already, the answer is the one it had.
+    /// Has the session renewed if this is due: a command of the common ring does so itself.
+    fn renew(&mut self, ring: Rank) {
+        let now = Instant::now();
+        if ring != self.sessions && !is_due(self.renewed, now) {
+            return;
+        }
+        let bytes = Ordered::Renew(self.id).encode();
+        // A ring that takes nothing now is asked again with the next command.
+        if ring == self.sessions || self.shared.submit(self.sessions, &bytes).is_ok() {
+            self.renewed = Some(now);
+        }
+    }
+
+    /// Gives a command of this session once more, in the ring to which it went first: if it counts already, the answer
+    /// is the one it had.
     ///
     /// # Errors
     /// [`CallError`].
@@ -171,5 +199,19 @@ impl<M: Machine> Client<M> {
         };
         self.shared.give_up(of, name);
         Err(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_works_in_other_rings_renews_its_session_now_and_then() {
+        let now = Instant::now();
+        assert!(is_due(None, now), "nobody knows");
+        assert!(!is_due(Some(now), now));
+        assert!(!is_due(Some(now), now + RENEW / 2));
+        assert!(is_due(Some(now), now + RENEW));
     }
 }

@@ -6,6 +6,7 @@ const OPEN: u8 = 1;
 const CLOSE: u8 = 2;
 const APPLY: u8 = 3;
 const ONCE: u8 = 4;
+const RENEW: u8 = 5;
 
 /// A message of a replica.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +15,8 @@ pub(crate) enum Ordered<'a> {
     Open(ClientId),
     /// A session ends.
     Close(ClientId),
+    /// A session is in use, though its commands go to other rings.
+    Renew(ClientId),
     /// A command of a session.
     Apply(ClientId, Sequence, &'a [u8]),
     /// A command of no session, which is given once: the giver, and the giver's number for it.
@@ -25,6 +28,7 @@ impl<'a> Ordered<'a> {
         match self {
             Self::Open(client) => head(OPEN, *client, 0),
             Self::Close(client) => head(CLOSE, *client, 0),
+            Self::Renew(client) => head(RENEW, *client, 0),
             Self::Apply(client, sequence, bytes) => numbered(APPLY, (*client, *sequence), bytes),
             Self::Once(giver, number, bytes) => numbered(ONCE, (*giver, *number), bytes),
         }
@@ -38,6 +42,7 @@ impl<'a> Ordered<'a> {
         match *kind {
             OPEN if rest.is_empty() => Some(Self::Open(client)),
             CLOSE if rest.is_empty() => Some(Self::Close(client)),
+            RENEW if rest.is_empty() => Some(Self::Renew(client)),
             kind @ (APPLY | ONCE) => {
                 let (sequence, rest) = rest.split_first_chunk()?;
                 let sequence = u64::from_le_bytes(*sequence);
@@ -74,6 +79,7 @@ mod tests {
         for ordered in [
             Ordered::Open(5),
             Ordered::Close(u64::MAX),
+            Ordered::Renew(6),
             Ordered::Apply(7, 9, b"set x"),
             Ordered::Apply(7, 9, b""),
             Ordered::Once(7, 9, b"set x"),

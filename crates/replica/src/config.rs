@@ -24,7 +24,9 @@ pub struct ReplicaConfig {
     pub partition: u32,
     /// The rings whose commands the partition applies: the same for all of its replicas.
     pub subscribe: Vec<u16>,
-    /// The ring in which sessions begin and end: one that each partition has to which commands of a session go.
+    /// The common ring, in which sessions begin and end: one that each partition has to which commands of a session go,
+    /// and the same in the configurations of all these. Which sessions are alive follows from what it orders alone, so a
+    /// command of several partitions counts in all of them or in none.
     pub sessions: u16,
     /// The directory of its checkpoints, which is its own and has to be there.
     pub checkpoints: PathBuf,

@@ -97,9 +97,11 @@ pub enum CallError {
         /// The time for which the client waited.
         waited: Duration,
     },
-    /// The session was given up for sessions that were used later. Whether the command counts is not known.
+    /// The session was given up for sessions that were used later. The command does not count; one that was given before
+    /// may.
     Expired,
-    /// The command is not remembered, after many later commands of the session. Whether it counts is not known.
+    /// The command is not remembered, after many later commands of the session, or its answer is not, which had to make
+    /// way for others. Whether it counts is not known.
     Forgotten,
     /// The replica begins anew with the state of another one. Whether the command counts is not known. [`crate::Client`] gives it again by itself.
     BeginsAnew,

@@ -89,6 +89,8 @@ mod recover;
 mod replica;
 pub mod sessions;
 mod shared;
+#[cfg(test)]
+mod shared_tests;
 
 pub use client::Client;
 pub use config::ReplicaConfig;

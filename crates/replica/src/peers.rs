@@ -320,3 +320,41 @@ fn take_all(
     }
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use rota_multiring::{Constants, Point, Rank, ResumeRing, Snapshot};
+
+    use super::*;
+
+    /// A state at the beginning of a round, in a ring that was founded so, of which this instance is next.
+    fn state(round: u64, (founded, next): (u64, u64)) -> Resume {
+        let base = Snapshot {
+            next,
+            ..Snapshot::default()
+        };
+        let of = Constants::new(Rank(1));
+        Resume {
+            point: Point {
+                round,
+                turn: Rank(1),
+                used: 0,
+            },
+            rings: vec![ResumeRing { of, founded, base }],
+            spent: Vec::new(),
+        }
+    }
+
+    /// Whatever the number of an instance in one of the rings.
+    #[test]
+    fn the_furthest_checkpoint_is_that_of_the_latest_point() {
+        let own = state(10, (3, 11));
+        assert!(is_further(&state(11, (3, 12)), &own));
+        assert!(!is_further(&own, &own));
+        assert!(!is_further(&state(9, (3, 99)), &own));
+        assert!(!is_further(&state(11, (4, 12)), &own), "of another ring");
+        let states = [state(9, (3, 99)), state(11, (3, 12)), state(10, (3, 50))];
+        let furthest = states.iter().max_by_key(|state| state.point);
+        assert_eq!(furthest, Some(&states[1]));
+    }
+}

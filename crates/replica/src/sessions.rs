@@ -1,25 +1,37 @@
 //! Sessions: each command of a client counts once, however often it comes.
 //!
-//! Sessions are a part of the state: all replicas of a partition have the same, and checkpoints have them, too. The
-//! order of the commands alone decides which of them is given up when there are too many.
+//! Sessions are a part of the state: all replicas of a partition have the same, and checkpoints have them, too. And what
+//! is known of a session decides whether a command counts; a command of several partitions has to count in all of them,
+//! or in none. So nothing that one partition orders alone decides about the commands of another ring:
+//!
+//! * Sessions begin, are used, and make way by the order of the *common* ring, which all partitions have: a session is
+//!   alive in all of them, or in none.
+//! * The numbers that are too old are those of *each ring*, by the commands of the session that this ring has ordered:
+//!   all partitions that have the ring have heard of the same.
+//! * Answers, which differ from partition to partition, are let go by their size. Whether a command was applied is known
+//!   without its answer.
 
 use std::collections::BTreeMap;
+
+use rota_multiring::Rank;
 
 /// A client's session.
 pub type ClientId = u64;
 /// The number of a command in its session, from 1.
 pub type Sequence = u64;
 
-/// The number of answers of a session that are kept: a client may have as many commands under way.
-pub const WINDOW: u64 = 64;
-/// The number of sessions at once, at most; the one that was used longest ago makes way.
+/// The number of commands of a session in a ring, the last ones, of which it is known whether they were applied: a
+/// client may have as many under way there.
+pub const WINDOW: u64 = u64::BITS as u64;
+/// The number of sessions at once, at most; the one that was used longest ago in the common ring makes way.
 pub const MOST_SESSIONS: usize = 1 << 16;
-/// The bytes of all answers, at most. With more, sessions that were used longest ago make way, and a session that has
-/// as much alone forgets its oldest answers.
+/// The bytes of all answers, at most. With more, the oldest answers make way, but for the last one.
 pub const MOST_BYTES: usize = 64 << 20;
 
 /// The memory of an answer beside its own bytes, about.
 const COST: usize = 64;
+/// The first bytes of sessions in a checkpoint; the last one is the version of the format.
+const HEAD: &[u8; 8] = b"rotases\x02";
 
 /// The decision about a command.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,32 +40,78 @@ pub enum Verdict {
     New,
     /// The command was applied, with this answer.
     Again(Vec<u8>),
-    /// The command is older than the answers that are remembered: it may have been applied or not, and is not applied
-    /// now.
+    /// The command is older than what is remembered, or its answer is not kept: it may have been applied or not, and is
+    /// not applied now.
     Forgotten,
     /// There is no such session: it was given up, or has never begun.
     Unknown,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Answer {
+    /// The number of the answer, among all answers.
+    age: u64,
+    bytes: Vec<u8>,
+}
+
+/// The commands of a session that a ring has ordered.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Window {
+    /// The greatest number of a command.
+    newest: Sequence,
+    /// The commands that were applied: the lowest bit stands for the newest one, the next for the number before.
+    applied: u64,
+    answers: BTreeMap<Sequence, Answer>,
+}
+
+impl Window {
+    fn is_too_old(&self, sequence: Sequence) -> bool {
+        let back = self.newest.checked_sub(sequence);
+        back.is_some_and(|back| back >= WINDOW)
+    }
+
+    fn has_applied(&self, sequence: Sequence) -> bool {
+        let back = self.newest.checked_sub(sequence);
+        back.is_some_and(|back| back < WINDOW && self.applied >> back & 1 == 1)
+    }
+
+    fn note(&mut self, sequence: Sequence) {
+        if let Some(ahead) = sequence.checked_sub(self.newest) {
+            let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
+            self.applied = self.applied.checked_shl(ahead).unwrap_or(0);
+            self.newest = sequence;
+        }
+        self.applied |= 1 << (self.newest - sequence).min(WINDOW - 1);
+    }
+
+    /// Takes the answers that are too old. Returns the ages of these, and their bytes.
+    fn take_old(&mut self) -> Vec<(u64, usize)> {
+        let oldest = self.newest.saturating_sub(WINDOW - 1);
+        let kept = self.answers.split_off(&oldest);
+        let old = std::mem::replace(&mut self.answers, kept);
+        let costs = old.into_values();
+        costs
+            .map(|answer| (answer.age, cost(&answer.bytes)))
+            .collect()
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Session {
     /// The number of its last use, among all uses.
     used: u64,
-    /// Answers up to this one are not remembered.
-    forgotten: Sequence,
-    answers: BTreeMap<Sequence, Vec<u8>>,
-    /// The bytes of the answers, with the cost of each.
-    bytes: usize,
+    rings: BTreeMap<Rank, Window>,
 }
 
 impl Session {
-    /// Forgets the oldest answer.
-    fn forget_one(&mut self) {
-        if let Some((sequence, answer)) = self.answers.pop_first() {
-            self.forgotten = self.forgotten.max(sequence);
-            self.bytes -= answer.len() + COST;
-        }
+    fn answers(&self) -> impl Iterator<Item = &Answer> {
+        let rings = self.rings.values();
+        rings.flat_map(|window| window.answers.values())
     }
+}
+
+const fn cost(answer: &[u8]) -> usize {
+    answer.len() + COST
 }
 
 /// All sessions of a partition.
@@ -64,7 +122,11 @@ pub struct Sessions {
     by_use: BTreeMap<u64, ClientId>,
     /// The number of uses until now.
     uses: u64,
-    /// The bytes of all answers.
+    /// The answers that are kept, by age: the client, the ring, and the number of the command.
+    by_age: BTreeMap<u64, (ClientId, Rank, Sequence)>,
+    /// The number of answers until now.
+    given: u64,
+    /// The bytes of all answers, with the cost of each.
     bytes: usize,
     most: usize,
     most_bytes: usize,
@@ -83,6 +145,8 @@ impl Sessions {
             of: BTreeMap::new(),
             by_use: BTreeMap::new(),
             uses: 0,
+            by_age: BTreeMap::new(),
+            given: 0,
             bytes: 0,
             most,
             most_bytes,
@@ -104,7 +168,7 @@ impl Sessions {
         self.of.is_empty()
     }
 
-    /// Begins a session, if it has not begun.
+    /// Begins a session, if it has not begun, as the common ring has ordered.
     pub fn open(&mut self, client: ClientId) {
         if !self.of.contains_key(&client)
             && self.of.len() >= self.most
@@ -113,18 +177,23 @@ impl Sessions {
             self.close(*oldest);
         }
         self.of.entry(client).or_default();
-        self.touch(client);
+        self.renew(client);
     }
 
-    /// Ends a session.
+    /// Ends a session, as the common ring has ordered.
     pub fn close(&mut self, client: ClientId) {
-        if let Some(session) = self.of.remove(&client) {
-            self.by_use.remove(&session.used);
-            self.bytes -= session.bytes;
+        let Some(session) = self.of.remove(&client) else {
+            return;
+        };
+        self.by_use.remove(&session.used);
+        for answer in session.answers() {
+            self.by_age.remove(&answer.age);
+            self.bytes -= cost(&answer.bytes);
         }
     }
 
-    fn touch(&mut self, client: ClientId) {
+    /// A session was used, as the common ring has ordered: those that were used before make way first.
+    pub fn renew(&mut self, client: ClientId) {
         let Some(session) = self.of.get_mut(&client) else {
             return;
         };
@@ -134,77 +203,77 @@ impl Sessions {
         self.by_use.insert(self.uses, client);
     }
 
-    /// Decides about a command that was delivered.
-    pub fn begin(&mut self, client: ClientId, sequence: Sequence) -> Verdict {
-        self.touch(client);
+    /// Decides about a command that a ring has ordered.
+    pub fn begin(&self, client: ClientId, (ring, sequence): (Rank, Sequence)) -> Verdict {
         let Some(session) = self.of.get(&client) else {
             return Verdict::Unknown;
         };
-        match session.answers.get(&sequence) {
-            Some(answer) => Verdict::Again(answer.clone()),
-            None if sequence <= session.forgotten => Verdict::Forgotten,
-            None => Verdict::New,
+        // A command that was given to another ring before is the same command all the same.
+        let mut rings = session.rings.values();
+        if let Some(window) = rings.find(|window| window.has_applied(sequence)) {
+            let answer = window.answers.get(&sequence);
+            return answer.map_or(Verdict::Forgotten, |answer| {
+                Verdict::Again(answer.bytes.clone())
+            });
+        }
+        let window = session.rings.get(&ring);
+        match window.is_some_and(|window| window.is_too_old(sequence)) {
+            true => Verdict::Forgotten,
+            false => Verdict::New,
         }
     }
 
-    /// Remembers the answer to a command that was applied.
-    pub fn answer(&mut self, client: ClientId, sequence: Sequence, answer: Vec<u8>) {
+    /// Remembers a command that was applied, which was new, and the answer to it.
+    pub fn answer(
+        &mut self,
+        client: ClientId,
+        (ring, sequence): (Rank, Sequence),
+        answer: Vec<u8>,
+    ) {
         let Some(session) = self.of.get_mut(&client) else {
             return;
         };
-        let before = session.bytes;
-        session.bytes += answer.len() + COST;
-        let old = session.answers.insert(sequence, answer);
-        session.bytes -= old.map_or(0, |old| old.len() + COST);
-        let newest = session.answers.last_key_value();
-        let newest = newest.map_or(0, |(newest, _)| *newest);
-        let forgotten = newest.saturating_sub(WINDOW);
-        session.forgotten = session.forgotten.max(forgotten);
-        while session
-            .answers
-            .first_key_value()
-            .is_some_and(|(first, _)| *first <= forgotten)
-        {
-            session.forget_one();
+        self.given += 1;
+        let age = self.given;
+        self.bytes += cost(&answer);
+        let window = session.rings.entry(ring).or_default();
+        window.note(sequence);
+        let bytes = answer;
+        window.answers.insert(sequence, Answer { age, bytes });
+        self.by_age.insert(age, (client, ring, sequence));
+        for (age, cost) in window.take_old() {
+            self.by_age.remove(&age);
+            self.bytes -= cost;
         }
-        self.bytes = self.bytes + session.bytes - before;
-        self.make_room(client);
+        self.make_room();
     }
 
-    /// Makes answers give way to others, but not the last one of this client.
-    fn make_room(&mut self, client: ClientId) {
-        while self.bytes > self.most_bytes {
-            let oldest = self.by_use.first_key_value().map(|(_, oldest)| *oldest);
-            if let Some(oldest) = oldest.filter(|oldest| *oldest != client) {
-                self.close(oldest);
-                continue;
-            }
-            let Some(session) = self.of.get_mut(&client) else {
+    /// Makes the oldest answers give way to others, but not the last one.
+    fn make_room(&mut self) {
+        while self.bytes > self.most_bytes && self.by_age.len() > 1 {
+            let Some((_, (client, ring, sequence))) = self.by_age.pop_first() else {
                 return;
             };
-            if session.answers.len() < 2 {
-                return;
-            }
-            let before = session.bytes;
-            session.forget_one();
-            self.bytes = self.bytes + session.bytes - before;
+            let session = self.of.get_mut(&client);
+            let window = session.and_then(|session| session.rings.get_mut(&ring));
+            let answer = window.and_then(|window| window.answers.remove(&sequence));
+            self.bytes -= answer.map_or(0, |answer| cost(&answer.bytes));
         }
     }
 
     /// The sessions as bytes, for a checkpoint: those of two replicas with the same sessions are the same.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
+        let mut out = HEAD.to_vec();
         put(&mut out, self.uses);
+        put(&mut out, self.given);
         put(&mut out, self.of.len() as u64);
         for (client, session) in &self.of {
             put(&mut out, *client);
             put(&mut out, session.used);
-            put(&mut out, session.forgotten);
-            put(&mut out, session.answers.len() as u64);
-            for (sequence, answer) in &session.answers {
-                put(&mut out, *sequence);
-                put(&mut out, answer.len() as u64);
-                out.extend_from_slice(answer);
+            put(&mut out, session.rings.len() as u64);
+            for (ring, window) in &session.rings {
+                put(&mut out, u64::from(ring.0));
+                put_window(&mut out, window);
             }
         }
         out
@@ -212,36 +281,74 @@ impl Sessions {
 
     /// The sessions that [`Self::encode`] has made into bytes; `None` for anything else.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut bytes = bytes;
+        let mut bytes = bytes.strip_prefix(HEAD)?;
         let mut sessions = Self {
             uses: take(&mut bytes)?,
+            given: take(&mut bytes)?,
             ..Self::default()
         };
         let count = take(&mut bytes)?;
         for _ in 0..count {
             let client = take(&mut bytes)?;
-            let mut session = Session {
-                used: take(&mut bytes)?,
-                forgotten: take(&mut bytes)?,
-                ..Session::default()
-            };
-            for _ in 0..take(&mut bytes)? {
-                let sequence = take(&mut bytes)?;
-                let length = usize::try_from(take(&mut bytes)?).ok()?;
-                let (answer, rest) = bytes.split_at_checked(length)?;
-                bytes = rest;
-                session.bytes += length + COST;
-                session.answers.insert(sequence, answer.to_vec());
-            }
-            sessions.bytes += session.bytes;
+            let session = take_session(&mut bytes)?;
             let is_new = sessions.by_use.insert(session.used, client).is_none();
             let is_sound = is_new && session.used <= sessions.uses;
+            for (ring, window) in &session.rings {
+                for (sequence, answer) in &window.answers {
+                    let of = (client, *ring, *sequence);
+                    let is_new = sessions.by_age.insert(answer.age, of).is_none();
+                    sessions.bytes += cost(&answer.bytes);
+                    (is_new && answer.age <= sessions.given).then_some(())?;
+                }
+            }
             if !is_sound || sessions.of.insert(client, session).is_some() {
                 return None;
             }
         }
         bytes.is_empty().then_some(sessions)
     }
+}
+
+fn put_window(out: &mut Vec<u8>, window: &Window) {
+    put(out, window.newest);
+    put(out, window.applied);
+    put(out, window.answers.len() as u64);
+    for (sequence, answer) in &window.answers {
+        put(out, *sequence);
+        put(out, answer.age);
+        put(out, answer.bytes.len() as u64);
+        out.extend_from_slice(&answer.bytes);
+    }
+}
+
+fn take_session(bytes: &mut &[u8]) -> Option<Session> {
+    let used = take(bytes)?;
+    let mut rings = BTreeMap::new();
+    for _ in 0..take(bytes)? {
+        let ring = Rank(u16::try_from(take(bytes)?).ok()?);
+        let is_new = rings.insert(ring, take_window(bytes)?).is_none();
+        is_new.then_some(())?;
+    }
+    Some(Session { used, rings })
+}
+
+fn take_window(bytes: &mut &[u8]) -> Option<Window> {
+    let mut window = Window {
+        newest: take(bytes)?,
+        applied: take(bytes)?,
+        ..Window::default()
+    };
+    for _ in 0..take(bytes)? {
+        let (sequence, age) = (take(bytes)?, take(bytes)?);
+        let length = usize::try_from(take(bytes)?).ok()?;
+        let (answer, rest) = bytes.split_at_checked(length)?;
+        *bytes = rest;
+        let bytes = answer.to_vec();
+        let is_new = window.answers.insert(sequence, Answer { age, bytes });
+        // Whoever has an answer has been applied.
+        (is_new.is_none() && window.has_applied(sequence)).then_some(())?;
+    }
+    Some(window)
 }
 
 fn put(out: &mut Vec<u8>, number: u64) {
@@ -255,95 +362,4 @@ fn take(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn apply(sessions: &mut Sessions, client: ClientId, sequence: Sequence) -> Verdict {
-        let verdict = sessions.begin(client, sequence);
-        if verdict == Verdict::New {
-            sessions.answer(client, sequence, vec![sequence as u8]);
-        }
-        verdict
-    }
-
-    #[test]
-    fn a_command_counts_once() {
-        let mut sessions = Sessions::default();
-        assert_eq!(apply(&mut sessions, 7, 1), Verdict::Unknown);
-        sessions.open(7);
-        assert_eq!(apply(&mut sessions, 7, 1), Verdict::New);
-        assert_eq!(apply(&mut sessions, 7, 3), Verdict::New);
-        assert_eq!(apply(&mut sessions, 7, 1), Verdict::Again(vec![1]));
-        assert_eq!(
-            apply(&mut sessions, 7, 2),
-            Verdict::New,
-            "another ring was slower"
-        );
-        sessions.open(7);
-        assert_eq!(apply(&mut sessions, 7, 3), Verdict::Again(vec![3]));
-        for sequence in 4..=3 + WINDOW {
-            assert_eq!(apply(&mut sessions, 7, sequence), Verdict::New);
-        }
-        assert_eq!(apply(&mut sessions, 7, 3), Verdict::Forgotten);
-        assert_eq!(apply(&mut sessions, 7, 4), Verdict::Again(vec![4]));
-        sessions.close(7);
-        assert_eq!(apply(&mut sessions, 7, 4), Verdict::Unknown);
-        assert!(sessions.is_empty());
-    }
-
-    #[test]
-    fn who_was_used_longest_ago_makes_way() {
-        let mut sessions = Sessions::with_room(3, MOST_BYTES);
-        (1..=3).for_each(|client| sessions.open(client));
-        assert_eq!(apply(&mut sessions, 1, 1), Verdict::New);
-        sessions.open(4);
-        assert_eq!(apply(&mut sessions, 2, 1), Verdict::Unknown);
-        assert_eq!(apply(&mut sessions, 1, 1), Verdict::Again(vec![1]));
-        assert_eq!(sessions.len(), 3);
-    }
-
-    /// The replicas forget the same answers, also where one begins with a checkpoint: it follows from the answers
-    /// alone.
-    #[test]
-    fn answers_make_way_for_others_by_their_size() {
-        let mut sessions = Sessions::with_room(10, 300);
-        (1..=3).for_each(|client| sessions.open(client));
-        let mut answer = |client, sequence, length| {
-            assert_eq!(sessions.begin(client, sequence), Verdict::New);
-            sessions.answer(client, sequence, vec![0; length]);
-            let known: usize = sessions.of.values().map(|session| session.bytes).sum();
-            assert_eq!(known, sessions.bytes);
-            let mut clients: Vec<_> = sessions.of.keys().copied().collect();
-            clients.sort_unstable();
-            (clients, sessions.bytes)
-        };
-        assert_eq!(answer(1, 1, 40), (vec![1, 2, 3], 40 + COST));
-        assert_eq!(answer(2, 1, 40), (vec![1, 2, 3], 80 + 2 * COST));
-        // The third session was used longest ago, and has nothing; the first comes then.
-        assert_eq!(answer(2, 2, 30), (vec![2], 70 + 2 * COST));
-        assert_eq!(answer(2, 3, 90), (vec![2], 120 + 2 * COST));
-        assert_eq!(answer(2, 4, 200), (vec![2], 200 + COST));
-        assert_eq!(sessions.begin(2, 3), Verdict::Forgotten);
-        assert_eq!(sessions.begin(2, 4), Verdict::Again(vec![0; 200]));
-        let kept = Sessions::decode(&sessions.encode()).expect("sessions");
-        assert_eq!((kept.bytes, kept.of), (sessions.bytes, sessions.of));
-    }
-
-    #[test]
-    fn a_checkpoint_has_them_and_nothing_else_is_taken_for_them() {
-        let mut sessions = Sessions::default();
-        for client in [9, 2, 5] {
-            sessions.open(client);
-            (1..=70).for_each(|sequence| {
-                apply(&mut sessions, client, sequence * client);
-            });
-        }
-        let bytes = sessions.encode();
-        assert_eq!(Sessions::decode(&bytes), Some(sessions));
-        for at in 0..bytes.len() {
-            assert_eq!(Sessions::decode(&bytes[..at]), None, "{at}");
-        }
-        assert_eq!(Sessions::decode(&[&bytes[..], &[0]].concat()), None);
-        assert_eq!(Sessions::decode(&[0xff; 64]), None);
-    }
-}
+mod tests;

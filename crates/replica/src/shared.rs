@@ -88,7 +88,7 @@ pub(crate) struct Shared<M> {
     pending: Mutex<Pending>,
     /// The way to its rings. `None` while the replica gets a checkpoint of another one.
     rings: Mutex<Option<(RingsPublisher, RingsWatch)>>,
-    /// The ring that partitions have in common.
+    /// The ring that partitions have in common, by which sessions begin and end.
     keeps: Option<Rank>,
     pub(crate) stop: AtomicBool,
     /// The replica takes in the state of another one, and holds the state for long.
@@ -216,7 +216,14 @@ impl<M: Machine> Shared<M> {
             state.counts.foreign += 1;
             return;
         };
+        let is_common = Some(place.rank) == self.keeps;
         let (of, answer) = match ordered {
+            // Partitions without this ring would not know of it, and commands of rings that they have would count in a
+            // part of their partitions only.
+            Ordered::Open(_) | Ordered::Close(_) | Ordered::Renew(_) if !is_common => {
+                state.counts.foreign += 1;
+                return;
+            }
             Ordered::Open(client) => {
                 state.sessions.open(client);
                 ((client, 0), Ok(Vec::new()))
@@ -225,7 +232,11 @@ impl<M: Machine> Shared<M> {
                 state.sessions.close(client);
                 ((client, 0), Ok(Vec::new()))
             }
+            Ordered::Renew(client) => return state.sessions.renew(client),
             Ordered::Apply(client, sequence, bytes) => {
+                if is_common {
+                    state.sessions.renew(client);
+                }
                 let answer = state.apply(place, (client, sequence), bytes);
                 ((client, sequence), answer)
             }
@@ -297,10 +308,11 @@ impl<M: Machine> State<M> {
         (client, sequence): (ClientId, Sequence),
         bytes: &[u8],
     ) -> Answer {
-        match self.sessions.begin(client, sequence) {
+        let of = (place.rank, sequence);
+        match self.sessions.begin(client, of) {
             Verdict::New => {
                 let answer = self.run(place, client, bytes);
-                self.sessions.answer(client, sequence, answer.clone());
+                self.sessions.answer(client, of, answer.clone());
                 Ok(answer)
             }
             Verdict::Again(answer) => {

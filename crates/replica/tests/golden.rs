@@ -4,7 +4,8 @@
 mod golden;
 
 use golden::Golden;
-use rota_replica::sessions::Sessions;
+use rota_multiring::Rank;
+use rota_replica::sessions::{Sessions, Verdict};
 
 #[test]
 fn sessions() {
@@ -12,13 +13,13 @@ fn sessions() {
     for client in [0x0102_0304_0506_0708, 0x1112] {
         sessions.open(client);
     }
-    for (client, sequence, answer) in [
-        (0x1112, 1, "one"),
-        (0x1112, 3, "two"),
-        (0x0102_0304_0506_0708, 0x2122, "yes"),
+    for (client, of, answer) in [
+        (0x1112, (Rank(0x0304), 1), "one"),
+        (0x1112, (Rank(0x0304), 3), "two"),
+        (0x0102_0304_0506_0708, (Rank(0x0506), 0x2122), "yes"),
     ] {
-        sessions.begin(client, sequence);
-        sessions.answer(client, sequence, answer.into());
+        assert_eq!(sessions.begin(client, of), Verdict::New);
+        sessions.answer(client, of, answer.into());
     }
     let mut golden = Golden::open(env!("CARGO_MANIFEST_DIR"), "sessions");
     let bytes = golden.compare("sessions", &sessions.encode());
