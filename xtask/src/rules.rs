@@ -11,7 +11,12 @@ use crate::source;
 use crate::workspace::Workspace;
 
 const PAGES: &str = "docs/protocols";
-const HEADING: &str = "## Rules and where they are";
+/// The headings of tables with three columns: what, where, and the test.
+const HEADINGS: [&str; 3] = [
+    "## Rules and where they are",
+    "## Amendments",
+    "## Broken versions",
+];
 const BELOW: &str = "Paths are below `";
 const NO_TEST: &str = "**none**";
 
@@ -34,11 +39,17 @@ impl Rules {
     }
 
     fn page(&mut self, root: &Path, name: &str, page: &str) {
-        let rules = page.split_once(HEADING).map_or("", |(_, rest)| rest);
-        let rules = rules.split("\n## ").next().unwrap_or_default();
-        let below = rules.split_once(BELOW);
+        let below = page.split_once(BELOW);
         let below = below.and_then(|(_, rest)| rest.split('`').next());
         let below = below.unwrap_or("crates");
+        for heading in HEADINGS {
+            self.table(root, (name, page), (heading, below));
+        }
+    }
+
+    fn table(&mut self, root: &Path, (name, page): (&str, &str), (heading, below): (&str, &str)) {
+        let rules = page.split_once(heading).map_or("", |(_, rest)| rest);
+        let rules = rules.split("\n## ").next().unwrap_or_default();
         for row in rules.lines().filter(|line| line.starts_with('|')).skip(2) {
             let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
             let [rule, implemented, tested] = cells[..] else {

@@ -490,7 +490,8 @@ fn action() -> impl Strategy<Value = Action<'static>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// A replica that begins with a state of another goes on as that does, and has the same state then, byte by byte.
+    /// A replica that begins with a state of another goes on as that does, and has the same state then, byte by byte. A
+    /// state that is written later is the one of its place.
     #[test]
     fn who_goes_on_behind_a_state_answers_alike(
         steps in proptest::collection::vec((0..4usize, action(), 0..200u64), 1..60),
@@ -499,6 +500,7 @@ proptest! {
         let keys = ["a", "b", "c", "d"];
         let mut run = Run::alone();
         let mut other: Option<Run> = None;
+        let mut unwritten = None;
         for (step, (key, action, passes)) in steps.into_iter().enumerate() {
             if step == at {
                 let mut bytes = Vec::new();
@@ -507,6 +509,7 @@ proptest! {
                 (behind.at, behind.now) = (run.at, run.now);
                 behind.store.install(&mut &bytes[..]).expect("a state");
                 other = Some(behind);
+                unwritten = Some((run.store.freeze(), bytes));
             }
             for run in [Some(&mut run), other.as_mut()].into_iter().flatten() {
                 run.now += passes;
@@ -516,6 +519,11 @@ proptest! {
                 prop_assert_eq!(other.act(keys[key], action), outcome);
                 prop_assert!(other.store.freeze() == run.store.freeze());
             }
+        }
+        if let Some((frozen, bytes)) = unwritten {
+            let mut late = Vec::new();
+            frozen.write(&mut late).expect("it is written");
+            prop_assert!(late == bytes);
         }
     }
 
