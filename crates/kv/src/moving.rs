@@ -153,11 +153,6 @@ impl Mover {
         }
     }
 
-    /// The least time of the move's commands: keys that have come to their end do not live again elsewhere.
-    pub fn stamp(&self) -> u64 {
-        self.base.as_ref().map_or(0, |base| base.now)
-    }
-
     /// Whether clients may wait for the end of the move.
     pub const fn has_frozen(&self) -> bool {
         matches!(

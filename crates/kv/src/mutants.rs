@@ -21,7 +21,7 @@ pub enum Mutant {
     T08,
     /// Copied keys lose their ends.
     T09,
-    /// Time goes on in slots that are frozen.
+    /// Time passes in a partition by its own commands.
     T10,
     /// Keys that were copied to slots that are frozen are forgotten.
     T11,

@@ -135,3 +135,24 @@ fn any_process_has_all_keys_and_a_process_that_goes_stops_nobody() {
     let info = clients[0].say("INFO rota");
     assert!(format!("{info:?}").contains("partition:1"), "{info:?}");
 }
+
+/// Two partitions of one process each.
+#[test]
+fn keys_end_in_all_partitions_where_nothing_else_is_ordered() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cluster = Cluster::start((2, 1), 21_380, directory.path());
+    let mut clients = [1, 2].map(|number| cluster.client(number));
+    assert_eq!(clients[0].insist("MSET bar 1 foo 2"), Reply::OK);
+    for client in &mut clients {
+        assert_eq!(client.insist("PEXPIRE bar 300"), Reply::Integer(1));
+        let left = number(client, "PTTL bar");
+        assert!((1..=300).contains(&left), "{left}");
+    }
+    let began = std::time::Instant::now();
+    // One of these reads has time pass, or the pulse of the process that has the key.
+    while clients[1].insist("GET bar") != Reply::Null {
+        assert!(began.elapsed() < common::PATIENCE, "it is still there");
+    }
+    assert_eq!(number(&mut clients[0], "DBSIZE"), 1);
+    assert_eq!(clients[0].insist("GET foo"), bulk("2"));
+}

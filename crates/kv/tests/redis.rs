@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rota_kv::access::{UserSection, Users};
 use rota_kv::redis::{Connection, Done, NodeView, Step, View, Walk, Work, assemble, done, shown};
-use rota_kv::store::{Answer, Answered, Batch, Outcome, Pack, Store};
+use rota_kv::store::{Answer, Answered, Batch, Operation, Outcome, Pack, Store};
 use rota_kv::{Map, Partition};
 use rota_multiring::{Place, Rank};
 use rota_replica::{Command, Machine as _};
@@ -60,7 +60,11 @@ impl Desk {
         };
         let (map, bytes) = (&self.view.map, Pack(vec![batch.encode()]).encode());
         let mut outcomes = vec![Vec::new(); batch.operations.len()];
-        for partition in batch.to(map) {
+        let to = match batch.is_idle() {
+            true => map.partitions(),
+            false => batch.to(map),
+        };
+        for partition in to {
             let store = &mut self.stores[usize::from(partition.0) - 1];
             let answer = store.apply(Command {
                 place,
@@ -83,7 +87,8 @@ impl Desk {
 
     fn work(&mut self, work: Work) -> Reply {
         let works = [work];
-        let (mut batch, answering) = assemble(&works, self.now, None);
+        let (mut batch, answering) = assemble(&works, None);
+        batch.stamp = self.now;
         batch.epoch = self.view.map.epoch();
         let outcomes = match batch.is_empty() {
             true => Some(Vec::new()),
@@ -307,6 +312,12 @@ fn lives_as_redis_has_them() {
         ],
     );
     desk.now += 1_500;
+    let passes = Batch {
+        stamp: desk.now,
+        operations: vec![Operation::Time],
+        ..Batch::default()
+    };
+    desk.order(&passes);
     assert_eq!(desk.hear("GET c"), "$-1");
 }
 
@@ -520,7 +531,7 @@ fn what_is_too_much_at_once_is_told() {
     use rota_kv::store::{Fault, Found};
     let too_much = |work: Work, outcomes: Vec<Outcome>| {
         let works = [work];
-        let (_, answering) = assemble(&works, 0, None);
+        let (_, answering) = assemble(&works, None);
         let told = done(&works, answering, Some(vec![outcomes])).remove(0);
         matches!(told, Done::Reply(Reply::Error(why)) if why.starts_with("TRYAGAIN"))
     };

@@ -31,7 +31,6 @@ fn snapshot(names: &[Bytes], value: &[u8], round: u64) -> Snapshot {
             .collect(),
         by_slot: names.iter().map(|key| (SLOT, key.clone())).collect(),
         unsettled: Slots::default(),
-        now: 0,
         map: Arc::new(Map::even(&all).expect("two")),
         frozen: None,
     }

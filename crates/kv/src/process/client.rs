@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
-use rota_front::{Stream, Wire, now, rings};
+use rota_front::{Stream, Wire, rings};
 use rota_resp::{Limits, Reply, Version};
 
 use super::gateway::OrderError;
@@ -225,7 +225,7 @@ impl Client<'_> {
         self.bytes = 0;
         // A client that knows a cluster asks each of its processes for its own keys.
         let of = self.is_cluster.then_some(self.server.gateway.own);
-        let (mut batch, answering) = assemble(&works, now(), of);
+        let (mut batch, answering) = assemble(&works, of);
         let done = match self.outcomes(&mut batch).await {
             Ok(outcomes) => done(&works, answering, outcomes),
             Err(error) => {

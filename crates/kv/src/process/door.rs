@@ -105,6 +105,7 @@ impl Room {
             is_full: self.is_full.load(SeqCst),
             is_open: self.ready.is_open(),
             epoch: self.maps.own().epoch(),
+            clock: rota_front::now(),
         };
         Tell::Signal(*lock(&news.signal), health)
     }

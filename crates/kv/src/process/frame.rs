@@ -49,6 +49,8 @@ pub(super) struct Health {
     pub(super) is_open: bool,
     /// The epoch of its map of slots.
     pub(super) epoch: u64,
+    /// The time by the clock of its host.
+    pub(super) clock: u64,
 }
 
 /// The reason why there is no answer.
@@ -163,7 +165,7 @@ impl Tell {
                 out.push(0);
                 put_signal(&mut out, *signal);
                 out.extend([health.is_full, health.is_open].map(u8::from));
-                numbers(&mut out, &[health.epoch]);
+                numbers(&mut out, &[health.epoch, health.clock]);
             }
             Self::Part(id, answer) | Self::Answer(id, answer) => {
                 out.push(if matches!(self, Self::Part(..)) { 3 } else { 1 });
@@ -188,6 +190,7 @@ impl Tell {
                     is_full: bytes.flag()?,
                     is_open: bytes.flag()?,
                     epoch: bytes.u64()?,
+                    clock: bytes.u64()?,
                 };
                 Self::Signal(signal, health)
             }
@@ -247,6 +250,7 @@ mod tests {
                     is_full: true,
                     is_open: false,
                     epoch: 9,
+                    clock: 10,
                 },
             ),
             Tell::Part(5, Bytes::from_static(b"some")),
@@ -297,6 +301,7 @@ mod tests {
             is_full: true,
             is_open: false,
             epoch: 0x3132,
+            clock: 0x4142,
         };
         for (name, tell) in [
             ("signal", Tell::Signal(signal, health)),

@@ -13,6 +13,7 @@ use rota_replica::Orders;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::clock::Clock;
 use super::desk::Desk;
 use super::looks::marker;
 use super::maps::Maps;
@@ -109,6 +110,7 @@ pub(super) struct Gateway {
     pub(super) lanes: BTreeMap<Route, Arc<Lane>>,
     pub(super) patience: Duration,
     pub(super) carrier: Carrier,
+    pub(super) clock: Arc<Clock>,
     /// The times of batches that only read, and of those that were ordered.
     pub(super) looked: Times,
     pub(super) ordered: Times,
@@ -151,10 +153,17 @@ impl Gateway {
     async fn order_by(
         &self,
         map: &Map,
-        batch: &Batch<'_>,
+        batch: &mut Batch<'_>,
         until: Instant,
     ) -> Result<Option<Vec<Vec<Outcome>>>, OrderError> {
         let to = batch.to(map);
+        if to.len() > 1 && !self.clock.is_known() {
+            // Its time would count for all partitions.
+            return Err(self
+                .away(&to)
+                .map_or(OrderError::Busy, OrderError::NoReplica));
+        }
+        batch.stamp = self.clock.now();
         let mut growing = batch.growing().map(|key| map.of_key(key));
         if let Some(full) = growing.find(|partition| self.peers.is_full(*partition)) {
             return Err(OrderError::Full(full));
@@ -190,6 +199,14 @@ impl Gateway {
             _ if !batch.conditions.is_empty() => return Err(OrderError::Spread),
             _ => Route::All,
         }))
+    }
+
+    /// A partition of which no process is connected.
+    pub(super) fn away(&self, to: &Partitions) -> Option<Partition> {
+        let is_away = |partition: &&Partition| {
+            **partition != self.own && self.peers.of(**partition, 0).is_none()
+        };
+        to.iter().find(is_away).copied()
     }
 
     async fn answered(
@@ -236,7 +253,7 @@ impl Gateway {
         let Some(lane) = lane.filter(|_| self.peers.is_ready()) else {
             return Err(OrderError::Busy);
         };
-        let bytes = Bytes::from(marker(0));
+        let bytes = Bytes::from(marker(self.clock.now()));
         let to = Partitions::from([self.own]);
         let until = Instant::now() + self.patience;
         self.answered((lane, bytes), (&to, until), 0)

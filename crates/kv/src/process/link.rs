@@ -12,6 +12,7 @@ use rota_core::bytes::Reader;
 use rota_core::contract::{NodeId, Process};
 use rota_net::{Hearing, KeyRing, RpcConnection, Saying};
 
+use super::clock::Clock;
 use super::desk::Desk;
 use super::frame::{Ask, Failed, Health, Tell};
 use super::lock;
@@ -42,6 +43,9 @@ pub(super) enum Lost {
 
 type Then = Box<dyn FnOnce(Told) + Send>;
 
+/// The parts of this process that hear of the other one.
+pub(super) type Knows = (Arc<Desk>, Arc<Maps>, Arc<Counts>, Arc<Clock>);
+
 /// The other process: its node, its partition and its address.
 #[derive(Clone)]
 pub(super) struct Other {
@@ -57,6 +61,7 @@ struct Inner {
     desk: Arc<Desk>,
     maps: Arc<Maps>,
     counts: Arc<Counts>,
+    clock: Arc<Clock>,
     /// The queue of questions, while there is a connection.
     queue: Mutex<Option<Arc<Outbox<Ask>>>>,
     pending: Mutex<HashMap<u64, Then>>,
@@ -77,7 +82,7 @@ impl Link {
         other: Other,
         own: (Process, u32),
         keys: Option<KeyRing>,
-        (desk, maps, counts): (Arc<Desk>, Arc<Maps>, Arc<Counts>),
+        (desk, maps, counts, clock): Knows,
     ) -> std::io::Result<Self> {
         let inner = Arc::new(Inner {
             other,
@@ -86,6 +91,7 @@ impl Link {
             desk,
             maps,
             counts,
+            clock,
             queue: Mutex::new(None),
             pending: Mutex::new(HashMap::new()),
             last: AtomicU64::new(0),
@@ -235,6 +241,7 @@ impl Inner {
             match Tell::decode(&heard) {
                 Some(Tell::Signal(signal, health)) => {
                     *lock(&self.health) = health;
+                    self.clock.hear(self.other.node, health.clock);
                     if self.maps.is_behind(health.epoch) {
                         self.ask_for_map();
                     }
@@ -338,7 +345,12 @@ mod tests {
                 other,
                 (process(1), 7),
                 None,
-                (Arc::clone(&desk), Arc::clone(&maps), Arc::default()),
+                (
+                    Arc::clone(&desk),
+                    Arc::clone(&maps),
+                    Arc::default(),
+                    Arc::new(Clock::new(true)),
+                ),
             );
             let link = link.expect("a thread");
             thread::sleep(Duration::from_micros(round % 20 * 50));

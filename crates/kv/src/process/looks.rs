@@ -2,6 +2,8 @@
 //! answer that was told before this message was given stands before it, so when it is delivered here, this replica has
 //! all that the batches have to see. One replica reads, and not each.
 
+use std::time::Duration;
+
 use rota_replica::CallError;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -11,46 +13,55 @@ use super::gateway::{Gateway, OrderError};
 use super::order::{PAUSE, Waiting, fail};
 use crate::map::Partitions;
 use crate::mutants::{self, Mutant};
-use crate::store::{Batch, MOST_ANSWER_BYTES, Pack, Store};
+use crate::store::{Batch, Looking, Operation, Pack, Store};
 use rota_front::lane::Permit;
-use rota_front::now;
 
-/// A message that does nothing but let time pass: to now, or to a later time of a client.
-pub(super) fn marker(asked: u64) -> Vec<u8> {
+/// The time, at most, for which those who read wait until time has passed in all partitions.
+const IN_TIME: Duration = Duration::from_millis(200);
+
+/// A message that does nothing.
+pub(super) fn marker(stamp: u64) -> Vec<u8> {
     let nothing = Batch {
-        stamp: asked.max(now()),
+        stamp,
         ..Batch::default()
     };
     Pack(vec![nothing.encode()]).encode()
 }
 
-/// The latest time of any of the batches, by the clocks of the senders.
-fn asked(items: &[Item]) -> u64 {
-    let packs = items.iter().filter_map(|item| Pack::decode(&item.bytes));
-    let batches = packs.flat_map(|pack| pack.0);
-    let stamps = batches.filter_map(Batch::stamp_of);
-    stamps.max().unwrap_or(0)
+/// A message for the ring of all that lets time pass.
+pub(super) fn tick(stamp: u64) -> Vec<u8> {
+    let passes = Batch {
+        stamp,
+        operations: vec![Operation::Time],
+        ..Batch::default()
+    };
+    Pack(vec![passes.encode()]).encode()
 }
 
 impl Gateway {
     /// Answers batches so that each sees at least the commands that were answered before the batch was given.
     pub(super) async fn looks(&self, items: Vec<Item>, (permit, until): (Permit, Instant)) {
         if !mutants::on(Mutant::T04)
-            && let Err(error) = self.mark(asked(&items), (permit, until)).await
+            && let Err(error) = self.mark((permit, until)).await
         {
             return fail(items, &error);
         }
         let packs = || items.iter().map(|item| &item.bytes);
         let look = |store: &Store| {
-            let mut left = MOST_ANSWER_BYTES;
+            let mut looking = Looking::default();
             let answers: Vec<_> = packs()
-                .map(|pack| store.look_at_pack(pack, &mut left))
+                .map(|pack| store.look_at_pack(pack, &mut looking))
                 .collect();
-            (store.last(), answers)
+            (store.last(), answers, looking.late())
         };
+        let mut has_waited = false;
         let (behind, answers) = loop {
             match self.orders.read(look) {
-                Some(found) => break found,
+                Some((.., Some(late))) if !has_waited => {
+                    has_waited = true;
+                    self.pass(late, until).await;
+                }
+                Some((behind, answers, _)) => break (behind, answers),
                 // The replica takes in the state of another one, which has no less.
                 None if Instant::now() < until => sleep(10 * PAUSE).await,
                 None => return fail(items, &OrderError::Busy),
@@ -63,9 +74,31 @@ impl Gateway {
         });
     }
 
+    /// Lets time pass in all partitions, and waits for that: who reads a key whose end has come finds none. If the ring
+    /// of all has no majority the key is there for longer.
+    async fn pass(&self, stamp: u64, until: Instant) {
+        if !self.clock.is_known() {
+            return;
+        }
+        let (of, until) = (self.name(), until.min(Instant::now() + IN_TIME));
+        let (tell, heard) = oneshot::channel();
+        let then = move |_| {
+            let _ = tell.send(());
+        };
+        let waiting = Waiting {
+            gateway: self,
+            of,
+            name: self.orders.wait_for(of, then),
+        };
+        if let Ok(()) = self.give(self.global, of, &tick(stamp), until).await {
+            let _ = timeout_at(until, heard).await;
+        }
+        drop(waiting);
+    }
+
     /// Waits until a message is delivered here that is given now.
-    async fn mark(&self, asked: u64, (permit, until): (Permit, Instant)) -> Result<(), OrderError> {
-        let (of, marker) = (self.name(), marker(asked));
+    async fn mark(&self, (permit, until): (Permit, Instant)) -> Result<(), OrderError> {
+        let (of, marker) = (self.name(), marker(self.clock.now()));
         let (tell, heard) = oneshot::channel();
         let then = move |answer: Result<Vec<u8>, CallError>| {
             // The next message may leave.

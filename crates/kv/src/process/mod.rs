@@ -1,6 +1,7 @@
 //! A process of the store: a replica of a partition, its clients, and its links to the other processes.
 
 mod client;
+mod clock;
 mod desk;
 mod door;
 mod facts;

@@ -12,7 +12,6 @@ use crate::map::Partition;
 use crate::moving::{Failure, Moved, Mover, Next};
 use crate::slots::Slots;
 use crate::store::{Batch, MoveName, Operation, Outcome, Snapshot, Step, Store};
-use rota_front::now;
 
 /// The time for which a group of slots is tried again.
 const TRIES: Duration = Duration::from_secs(20);
@@ -199,7 +198,7 @@ impl Move<'_> {
                     if mover.has_frozen() {
                         frozen.get_or_insert(asked);
                     }
-                    let outcome = self.step(step, mover.stamp()).await;
+                    let outcome = self.step(step).await;
                     mover.heard(outcome.as_ref());
                     if frozen.is_none() {
                         // The pause leaves half of the time to clients.
@@ -236,7 +235,6 @@ impl Move<'_> {
     /// that anybody was told before.
     async fn answers(&self, partition: Partition) -> bool {
         let mut look = Batch {
-            stamp: now(),
             operations: vec![Operation::Size(Some(partition))],
             ..Batch::default()
         };
@@ -248,8 +246,8 @@ impl Move<'_> {
     }
 
     /// Orders a step. Its outcome is the same in all of its partitions; `None`: it is not known.
-    async fn step(&self, step: Step, stamp: u64) -> Option<Outcome> {
-        let mut batch = step_batch(step, stamp);
+    async fn step(&self, step: Step) -> Option<Outcome> {
+        let mut batch = step_batch(step);
         let outcomes = self.gateway.order(&mut batch).await;
         if let Err(error) = &outcomes
             && !matches!(error, OrderError::Unknown(_))
@@ -260,9 +258,8 @@ impl Move<'_> {
     }
 }
 
-pub(super) fn step_batch(step: Step, stamp: u64) -> Batch<'static> {
+pub(super) fn step_batch(step: Step) -> Batch<'static> {
     Batch {
-        stamp: stamp.max(now()),
         operations: vec![Operation::Step(step)],
         ..Batch::default()
     }

@@ -229,11 +229,8 @@ impl Gateway {
             .first()
             .map(|item| item.to.clone())
             .unwrap_or_default();
-        let is_away = |partition: &&Partition| {
-            **partition != self.own && self.peers.of(**partition, 0).is_none()
-        };
-        if let Some(away) = to.iter().find(is_away) {
-            return fail(items, &OrderError::NoReplica(*away));
+        if let Some(away) = self.away(&to) {
+            return fail(items, &OrderError::NoReplica(away));
         }
         let (heard, waiting) = self.wait_here(of, permit);
         let mut said = match self.give_to_all(of, (&to, bytes), until).await {

@@ -11,11 +11,11 @@ use std::time::Duration;
 use rota_multiring::Rank;
 use rota_replica::Orders;
 
+use super::clock::Clock;
 use super::desk::Desk;
-use super::looks::marker;
+use super::looks::{marker, tick};
 use super::moves::{Watch, step_batch};
 use crate::store::{Pack, Step, Store};
-use rota_front::now;
 use rota_replica::{Given, Ready};
 
 /// The time between two checks.
@@ -36,6 +36,7 @@ pub(super) struct Looked {
     pub(super) is_full: Arc<AtomicBool>,
     pub(super) ready: Arc<Ready<Store>>,
     pub(super) desk: Arc<Desk>,
+    pub(super) clock: Arc<Clock>,
 }
 
 /// The thread of the checks. Dropping this ends it.
@@ -89,19 +90,28 @@ impl Looked {
     fn look(&self, number: u64, (watch, given): (&mut Watch, &mut Given)) {
         // The highest bit keeps these names apart from others.
         let of = (self.giver, number | 1 << 63);
-        self.ready.look((self.ring, &marker(0)), of, given);
+        let now = self.clock.now();
+        self.ready.look((self.ring, &marker(now)), of, given);
         let look = |store: &Store| {
             let ended = watch.ended(store, self.waits);
-            let has_more = store.has_ended(now()) || !store.is_settled();
-            (store.bytes() as u64, has_more, ended)
+            let has_more = store.has_ended(0) || !store.is_settled();
+            // Other processes may have let time pass a moment ago.
+            let is_due = store.time() + LOOK.as_millis() as u64 <= now;
+            let is_late = is_due && store.has_ended(now) && self.clock.is_known();
+            (store.bytes() as u64, (has_more, is_late), ended)
         };
-        let (bytes, has_more, ended) = self.orders.read(look).unwrap_or_default();
+        let (bytes, (has_more, is_late), ended) = self.orders.read(look).unwrap_or_default();
         self.is_full.store(bytes >= self.most_bytes, SeqCst);
+        if is_late {
+            // If this message is lost there will be another one. The second highest bit keeps its name apart.
+            let of = (self.giver, number | 1 << 62);
+            let _ = self.orders.give(self.global, of, &tick(now));
+        }
         if has_more {
-            // Time passes, and keys are settled, for all replicas at one place. If this message is lost there will be another one.
+            // Keys are taken away, and settled, by all replicas at one place.
             let _ = self
                 .orders
-                .give(self.ring, (self.giver, number), &marker(0));
+                .give(self.ring, (self.giver, number), &marker(now));
         }
         if let Some(step) = ended {
             tracing::warn!(?step, "a move of slots does not go on: it is ended");
@@ -109,7 +119,7 @@ impl Looked {
                 Step::Forget { .. } => self.ring,
                 _ => self.global,
             };
-            let end = Pack(vec![step_batch(step, 0).encode()]).encode();
+            let end = Pack(vec![step_batch(step).encode()]).encode();
             let _ = self.orders.give(ring, (self.giver, number), &end);
         }
     }

@@ -16,6 +16,7 @@ use rota_multiring::Rank;
 use rota_net::Landing;
 use rota_replica::{Replica, ReplicaStatus};
 
+use super::clock::Clock;
 use super::desk::{AtDesk, Desk};
 use super::door::{self, Room};
 use super::gateway::{Gateway, Route};
@@ -126,6 +127,7 @@ impl Kv {
             is_full: Arc::clone(&is_full),
             looks: lane(),
             counts: Arc::default(),
+            clock: Arc::new(Clock::new(config.kv.process.len() > 1)),
             unreadable,
         };
         let door = begins.door()?;
@@ -140,6 +142,7 @@ impl Kv {
             is_full,
             ready: Arc::clone(&begins.ready),
             desk: Arc::clone(&begins.desk),
+            clock: Arc::clone(&begins.clock),
         };
         let pulse = Pulse::start(looked);
         let pulse = pulse.map_err(|error| StartError::System("a thread", error))?;
@@ -204,6 +207,7 @@ struct Begins<'a> {
     is_full: Arc<AtomicBool>,
     looks: Arc<Lane>,
     counts: Arc<Counts>,
+    clock: Arc<Clock>,
     unreadable: Arc<AtomicU64>,
 }
 
@@ -277,7 +281,8 @@ impl Begins<'_> {
                 address: self.at(process, process.link_port)?,
             };
             let (desk, maps) = (Arc::clone(&self.desk), Arc::clone(&self.maps));
-            let knows = (desk, maps, Arc::clone(&self.counts));
+            let clock = Arc::clone(&self.clock);
+            let knows = (desk, maps, Arc::clone(&self.counts), clock);
             let link = Link::open(other, self.own(), self.keys()?, knows);
             links.insert(
                 node,
@@ -318,6 +323,7 @@ impl Begins<'_> {
             peers: Peers::new(own, here, self.links()?, others),
             patience: patience(self.config),
             carrier: Carrier::default(),
+            clock: Arc::clone(&self.clock),
             looked: Times::default(),
             ordered: Times::default(),
         })

@@ -138,13 +138,9 @@ impl Task {
 }
 
 /// All pieces of work as one batch, in this order, and the way to the replies. The batch is empty where all replies are
-/// known already. `stamp`: the time, in milliseconds since 1970. `of`: walks through all keys, and their number, are of
-/// this partition only.
-pub fn assemble(works: &[Work], stamp: u64, of: Option<Partition>) -> (Batch<'_>, Answering) {
-    let mut batch = Batch {
-        stamp,
-        ..Batch::default()
-    };
+/// known already. `of`: walks through all keys, and their number, are of this partition only.
+pub fn assemble(works: &[Work], of: Option<Partition>) -> (Batch<'_>, Answering) {
+    let mut batch = Batch::default();
     let parts = works.iter().map(|work| work.plan(&mut batch, of)).collect();
     for operation in &mut batch.operations {
         if let Operation::Size(partition) = operation {

@@ -29,6 +29,7 @@ impl Batch<'_> {
                 Operation::Range { of: Some(of), .. } | Operation::Size(Some(of)) => {
                     to.insert(*of);
                 }
+                Operation::Time => {}
                 Operation::Step(step) if let Some(only) = step.only_for() => {
                     to.insert(only);
                 }
@@ -168,9 +169,9 @@ impl Store {
             Life::Ever => return Ok(None),
             Life::Keep => return Ok(before),
             Life::Until(time) => time,
-            Life::For(time) => self.now.saturating_add(time),
+            Life::For(time) => self.asked.saturating_add(time),
         };
-        match until > self.now {
+        match until > self.asked {
             true => Ok(Some(until)),
             false => Err(()),
         }
@@ -224,7 +225,7 @@ impl Store {
             return;
         }
         let entry = self.keys.get(key);
-        if entry.is_some_and(|entry| !self.has_life(key, entry)) {
+        if entry.is_some_and(|entry| !self.has_life(entry)) {
             self.keys.remove(key);
             let key = Bytes::copy_from_slice(key);
             self.recorder.note(Change::Expired(key));

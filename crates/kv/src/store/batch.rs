@@ -49,6 +49,8 @@ pub enum Operation<'a> {
     Clear,
     /// A step of a move of slots.
     Step(Step),
+    /// Lets time pass, in all partitions: to the stamp of the batch. Only for the ring of all.
+    Time,
 }
 
 /// A condition on a key.
@@ -89,7 +91,7 @@ impl<'a> Operation<'a> {
         match self {
             Self::Key(_, action) => action.writes(),
             Self::Range { .. } | Self::Size(_) => false,
-            Self::Clear | Self::Step(_) => true,
+            Self::Clear | Self::Step(_) | Self::Time => true,
         }
     }
 
@@ -123,6 +125,7 @@ impl<'a> Operation<'a> {
                 out.push(4);
                 step.put(out);
             }
+            Self::Time => out.push(5),
         }
     }
 
@@ -139,6 +142,7 @@ impl<'a> Operation<'a> {
             2 => Self::Size(take_partition(bytes)?),
             3 => Self::Clear,
             4 => Self::Step(Step::take(bytes)?),
+            5 => Self::Time,
             _ => return None,
         })
     }
@@ -173,6 +177,12 @@ impl<'a> Batch<'a> {
     /// Whether there is nothing to be ordered.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty() && self.conditions.is_empty()
+    }
+
+    /// Whether the batch has no work for any partition: it lets time pass, if anything.
+    pub fn is_idle(&self) -> bool {
+        let mut operations = self.operations.iter();
+        self.conditions.is_empty() && operations.all(|one| matches!(one, Operation::Time))
     }
 
     /// Whether the batch changes anything, or might.
@@ -210,11 +220,6 @@ impl<'a> Batch<'a> {
             .iter()
             .for_each(|operation| operation.put(&mut out));
         out
-    }
-
-    /// The time at the sender, of a batch that [`Self::encode`] has written.
-    pub fn stamp_of(bytes: &[u8]) -> Option<u64> {
-        Reader(bytes).u64()
     }
 
     /// The batch that [`Self::encode`] has written; `None` for anything else.

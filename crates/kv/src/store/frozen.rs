@@ -23,7 +23,7 @@ use crate::map::{Map, Partition};
 use crate::slots::Slots;
 
 /// The first bytes of a state.
-const MAGIC: &[u8; 8] = b"rotakv04";
+const MAGIC: &[u8; 8] = b"rotakv05";
 /// The bytes of an entry of a state, at most.
 const MOST_ENTRY_BYTES: usize = 1 << 30;
 
@@ -82,7 +82,6 @@ fn put_moves(head: &mut Vec<u8>, moves: &Moves) {
         .frozen()
         .into_iter()
         .for_each(|freeze| freeze.put(head));
-    head.extend(moves.stands().to_le_bytes());
     head.push(u8::from(moves.aside().is_some()));
     if let Some(aside) = moves.aside() {
         put_name(head, aside.of);
@@ -139,7 +138,6 @@ struct Head {
     arrived: Vec<ArrivedHead>,
     aside: Option<(Aside, u64)>,
     freeze: Option<Freeze>,
-    stands: u64,
     count: u64,
 }
 
@@ -161,7 +159,7 @@ impl Head {
         let map = Arc::new(Map::decode(bytes)?);
         let now = bytes.u64()?;
         let [last, seen, applied] = [(); 3].map(|()| take_version(bytes));
-        let (freeze, stands) = (take_freeze(bytes)?, bytes.u64()?);
+        let freeze = take_freeze(bytes)?;
         let aside = take_aside(bytes)?;
         let (left, arrived) = (Slots::take(bytes)?, take_arrived(bytes)?);
         let frozen = FrozenStore {
@@ -182,7 +180,6 @@ impl Head {
             arrived,
             aside,
             freeze,
-            stands,
             count,
         })
     }
@@ -206,7 +203,7 @@ impl FrozenStore {
     /// The store of a partition that begins with this state.
     pub(super) fn begin(self, me: Partition) -> io::Result<Store> {
         let mut store = Store::new(me, self.map);
-        (store.now, store.applied) = (self.now, self.applied);
+        (store.now, store.asked, store.applied) = (self.now, self.now, self.applied);
         (store.last, store.seen) = (self.last, self.seen);
         store.moves = self.moves;
         check_keys(&self.keys, &self.left, &self.arrived, |slot| {
@@ -238,7 +235,7 @@ impl FrozenStore {
             keys_of(state, count, |key, entry| copied.put(key, Some(entry)))?;
             aside = Some(copied);
         }
-        frozen.moves = Moves::begin(head.freeze, head.stands, aside);
+        frozen.moves = Moves::begin(head.freeze, aside);
         match state.read(&mut [0])? {
             0 => Ok(frozen),
             _ => Err(invalid("there is something behind its end")),

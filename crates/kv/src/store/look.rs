@@ -40,13 +40,39 @@ impl<'a> Room<'a> {
     }
 }
 
+/// What several packs of batches that only read have found at once.
+#[derive(Debug)]
+pub struct Looking {
+    /// The bytes that answers may still have.
+    left: usize,
+    late: Option<u64>,
+}
+
+impl Default for Looking {
+    fn default() -> Self {
+        let (left, late) = (MOST_ANSWER_BYTES, None);
+        Self { left, late }
+    }
+}
+
+impl Looking {
+    /// The time to which the order has to come, if a key was found that has come to its end by the time at a sender, and
+    /// not yet by the order's.
+    pub const fn late(&self) -> Option<u64> {
+        self.late
+    }
+}
+
 impl Store {
     /// The answers to batches that only read, by the state here: as they would be if the batches were ordered now.
-    /// `left`: the bytes that answers may still have, [`MOST_ANSWER_BYTES`] at first.
-    pub fn look_at_pack(&self, pack: &[u8], left: &mut usize) -> Vec<Answer> {
+    pub fn look_at_pack(&self, pack: &[u8], looking: &mut Looking) -> Vec<Answer> {
         let batches = Pack::decode(pack).map_or_else(Vec::new, |pack| pack.0);
         let answer = |bytes| match Batch::decode(bytes) {
-            Some(batch) if batch.only_looks() => self.look_at_batch(&batch, left),
+            Some(batch) if batch.only_looks() => {
+                let late = self.is_late_for(&batch).then_some(batch.stamp);
+                looking.late = looking.late.max(late);
+                self.look_at_batch(&batch, &mut looking.left)
+            }
             _ => Answer::Unreadable,
         };
         batches.into_iter().map(answer).collect()
@@ -70,6 +96,15 @@ impl Store {
             (at, outcome)
         });
         Answer::Outcomes(outcomes.collect())
+    }
+
+    /// Whether a key of a batch that only reads has come to its end by the time at the sender, and not yet by the
+    /// order's.
+    fn is_late_for(&self, batch: &Batch<'_>) -> bool {
+        let mut keys = batch.operations.iter().filter_map(Operation::key);
+        let is_over = |entry: &Entry| !entry.lives(batch.stamp);
+        let is_later = batch.stamp > self.now && self.keys.ending() > 0;
+        is_later && keys.any(|key| self.get(key).is_some_and(is_over))
     }
 
     /// Whether a batch only reads, and the others in its message have left too little room for its answer.
@@ -100,7 +135,7 @@ impl Store {
                 ..
             } => Ok(self.range((from, *to), *limit, *wanted)),
             Operation::Size(_) => Ok(Outcome::Number(self.keys.len() as i64)),
-            Operation::Clear | Operation::Step(_) => return None,
+            Operation::Clear | Operation::Step(_) | Operation::Time => return None,
         };
         Some(outcome.unwrap_or_else(Outcome::Fault))
     }
@@ -125,7 +160,10 @@ impl Store {
             Action::LivesUntil => Ok(match entry().map(|entry| entry.until) {
                 None => Outcome::Nothing,
                 Some(None) => Outcome::Number(-1),
-                Some(Some(until)) => Outcome::Number((until - self.clock_of(key)).cast_signed()),
+                // It is there though its time may be over: the order has not come to that yet.
+                Some(Some(until)) => {
+                    Outcome::Number(until.saturating_sub(self.asked).cast_signed())
+                }
             }),
             Action::Place => Ok(Outcome::Version(self.applied)),
             Action::Version => Ok(Outcome::Version(entry().map(|entry| entry.version))),
@@ -149,7 +187,7 @@ impl Store {
         let (key, action) = match operation {
             Operation::Key(key, action) => (key, action),
             Operation::Range { .. } => return MOST_RANGE_BYTES,
-            Operation::Size(_) | Operation::Clear | Operation::Step(_) => return 0,
+            _ => return 0,
         };
         let all = || self.get(key).map_or(0, |entry| HEAD + entry.bytes);
         match action {
@@ -175,6 +213,7 @@ impl Store {
             Operation::Range { of, .. } | Operation::Size(of) => of.is_none_or(|of| of == self.me),
             Operation::Step(step) => step.only_for().is_none_or(|only| only == self.me),
             Operation::Clear => true,
+            Operation::Time => false,
         }
     }
 
@@ -225,7 +264,7 @@ impl Store {
             if looked >= MOST_LOOKED || is_full && looked > 0 {
                 return Outcome::Entries(entries, Some(key.clone()));
             }
-            if self.has_life(key, entry) {
+            if self.has_life(entry) {
                 bytes += takes;
                 entries.push((key.clone(), found));
             }

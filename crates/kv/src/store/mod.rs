@@ -21,6 +21,7 @@ pub use action::{Action, Life, Only, OnlyLife};
 pub use batch::{Batch, Operation, Test, Wanted};
 pub use changed::{Change, Changed, MOST_TOLD_BYTES, MOST_TOLD_TOGETHER, Told};
 pub use frozen::FrozenStore;
+pub use look::Looking;
 pub use moves::Snapshot;
 pub use outcome::{Answer, Answered, Fault, Found, Kind, Outcome};
 pub(crate) use outcome::{put_version, take_version};

@@ -11,7 +11,7 @@ use super::batch::{Batch, Operation};
 use super::outcome::Outcome;
 use super::step::{Copied, Freeze, MoveName};
 use super::value::Entry;
-use crate::map::{Map, Partition};
+use crate::map::Map;
 use crate::mutants::{self, Mutant};
 use crate::slots::Slots;
 
@@ -35,8 +35,6 @@ pub(super) struct Aside {
 pub(super) struct Moves {
     /// The slots that are frozen, since they are to have another partition.
     frozen: Option<Freeze>,
-    /// The time at which the frozen slots stand still.
-    stands: u64,
     /// The keys that are copied from a partition whose slots this one is to have.
     aside: Option<Aside>,
 }
@@ -50,8 +48,6 @@ pub struct Snapshot {
     pub by_slot: OrdSet<(u16, Bytes)>,
     /// The slots that have come or gone not long ago: their keys are not where they belong yet.
     pub unsettled: Slots,
-    /// The time, as commands have it.
-    pub now: u64,
     /// The partition of each slot.
     pub map: Arc<Map>,
     /// The move whose slots are frozen.
@@ -95,22 +91,13 @@ impl Aside {
 
 impl Moves {
     /// The moves of a state.
-    pub(super) const fn begin(frozen: Option<Freeze>, stands: u64, aside: Option<Aside>) -> Self {
-        Self {
-            frozen,
-            stands,
-            aside,
-        }
+    pub(super) const fn begin(frozen: Option<Freeze>, aside: Option<Aside>) -> Self {
+        Self { frozen, aside }
     }
 
     /// The slots that are frozen.
     pub(super) const fn frozen(&self) -> Option<&Freeze> {
         self.frozen.as_ref()
-    }
-
-    /// The time at which frozen slots stand still.
-    pub(super) const fn stands(&self) -> u64 {
-        self.stands
     }
 
     /// The keys that are copied here.
@@ -121,13 +108,6 @@ impl Moves {
     /// The memory of copied keys, about.
     pub(super) fn bytes(&self) -> usize {
         self.aside.as_ref().map_or(0, |aside| aside.bytes)
-    }
-
-    /// The slots that this partition is about to give away.
-    pub(super) fn gives(&self, me: Partition) -> Option<&Slots> {
-        let own = self.frozen.as_ref().filter(|frozen| frozen.from == me);
-        own.map(|frozen| &frozen.slots)
-            .filter(|_| !mutants::on(Mutant::T10))
     }
 
     /// Whether the slots that a batch writes to are frozen, or might be.
@@ -168,7 +148,7 @@ impl Moves {
     }
 
     /// Freezes slots, if `map` and other moves allow it.
-    pub(super) fn freeze(&mut self, freeze: &Freeze, map: &Map, now: u64) -> bool {
+    pub(super) fn freeze(&mut self, freeze: &Freeze, map: &Map) -> bool {
         let is_own = |slot| map.of_slot(slot) == freeze.from;
         let may = self.frozen.is_none()
             && freeze.from != freeze.to
@@ -176,7 +156,6 @@ impl Moves {
             && freeze.slots.iter().all(is_own);
         if may {
             self.frozen = Some(freeze.clone());
-            self.stands = now;
         }
         may
     }
@@ -222,7 +201,7 @@ impl Operation<'_> {
         match self {
             Self::Key(key, action) => Action::writes(action) && slots.has(slot_of(key)),
             Self::Clear => true,
-            Self::Range { .. } | Self::Size(_) | Self::Step(_) => false,
+            Self::Range { .. } | Self::Size(_) | Self::Step(_) | Self::Time => false,
         }
     }
 }

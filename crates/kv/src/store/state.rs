@@ -21,7 +21,7 @@ use super::pack::{Pack, place_of};
 use super::step::{Freeze, MoveName, Step};
 use super::value::Entry;
 use super::witness::Witness;
-use crate::map::{Map, Partition};
+use crate::map::{Map, Partition, Partitions};
 use crate::mutants::{self, Mutant};
 
 /// The number of ended keys, at most, that a command removes: a command takes no longer for others' sake.
@@ -37,8 +37,11 @@ const MOST_SETTLED_IDLE: usize = 4_096;
 pub struct Store {
     pub(super) me: Partition,
     pub(super) map: Arc<Map>,
-    /// The greatest time of all commands.
+    /// The time as the order has it. It is that of commands of several partitions, and so the same for all partitions
+    /// at a place of the order.
     pub(super) now: u64,
+    /// The time for lives that begin: that at the sender of the last batch, unless the order's is later.
+    pub(super) asked: u64,
     /// The last command of several partitions, of which this is one.
     pub(super) last: Option<Place>,
     /// The last command of several partitions, also if this is none of them.
@@ -71,6 +74,7 @@ impl Store {
             me,
             map: map.into(),
             now: 0,
+            asked: 0,
             last: None,
             seen: None,
             applied: None,
@@ -158,7 +162,6 @@ impl Store {
             keys: self.keys.settled().clone(),
             by_slot: self.keys.by_slot().clone(),
             unsettled: self.keys.unsettled(),
-            now: self.now,
             map: Arc::clone(&self.map),
             frozen: self.frozen().map(|frozen| frozen.of),
         }
@@ -187,24 +190,17 @@ impl Store {
 
     /// The entry of a key.
     pub fn get(&self, key: &[u8]) -> Option<&Entry> {
-        self.keys.get(key).filter(|entry| self.has_life(key, entry))
+        self.keys.get(key).filter(|entry| self.has_life(entry))
     }
 
     /// Whether a key has not come to its end.
-    pub(super) fn has_life(&self, key: &[u8], entry: &Entry) -> bool {
-        entry.lives(self.clock_of(key))
+    pub(super) fn has_life(&self, entry: &Entry) -> bool {
+        entry.lives(self.now)
     }
 
-    /// The time by which a key lives. In slots that are to be given away time stands still: the partition that gets them
-    /// may not be as late yet, and a key that a client has seen to its end would live again there.
-    pub(super) fn clock_of(&self, key: &[u8]) -> u64 {
-        let gives = self.moves.gives(self.me);
-        let stands = gives.is_some_and(|slots| slots.has(slot_of(key)));
-        if stands {
-            self.moves.stands()
-        } else {
-            self.now
-        }
+    /// The time as the order has it.
+    pub const fn time(&self) -> u64 {
+        self.now
     }
 
     /// Checks the invariants of all entries.
@@ -218,12 +214,20 @@ impl Store {
         first.is_some_and(|end| end <= time.max(self.now))
     }
 
-    /// Lets time pass, and removes keys that have come to their ends: `most` of them at most.
-    fn sweep(&mut self, stamp: u64, most: usize) {
-        self.now = self.now.max(stamp);
-        if self.moves.gives(self.me).is_some() {
-            return;
+    /// Lets time pass, if a batch is ordered for several partitions: all of them have the same time then. Time does not
+    /// pass by what one partition alone delivers, or it would be later there than in others, and a transaction would
+    /// find a key at its end in one partition, and alive with the same end in another one.
+    fn pass(&mut self, batch: &Batch<'_>, to: &Partitions) {
+        let is_tick = batch.operations.contains(&Operation::Time);
+        let is_only = self.map.partitions().len() == 1;
+        if to.len() > 1 || is_tick || is_only || mutants::on(Mutant::T10) {
+            self.now = self.now.max(batch.stamp);
         }
+        self.asked = self.now.max(batch.stamp);
+    }
+
+    /// Removes keys that have come to their ends: `most` of them at most.
+    fn sweep(&mut self, most: usize) {
         for _ in 0..most {
             match self.keys.remove_ended(self.now) {
                 Some((key, true)) if !mutants::on(Mutant::T17) => {
@@ -250,12 +254,12 @@ impl Store {
     }
 
     pub(super) fn step(&mut self, step: &Step) -> Outcome {
-        let now = self.now;
+        let asked = self.asked;
         let is_done = match step {
             step if step.only_for().is_some_and(|only| only != self.me) => false,
-            Step::Copy { of, at, keys, .. } => return self.moves.copy((*of, *at), keys, now),
+            Step::Copy { of, at, keys, .. } => return self.moves.copy((*of, *at), keys, asked),
             Step::Forget { of, .. } => self.moves.forget(*of),
-            Step::Freeze(freeze) => self.moves.freeze(freeze, &self.map, now),
+            Step::Freeze(freeze) => self.moves.freeze(freeze, &self.map),
             Step::Give(of) => self.give(*of),
             Step::End(of) => self.moves.end(*of),
         };
@@ -303,16 +307,17 @@ impl Store {
 
     /// Answers one batch of a message; `left`: the bytes that answers of the message may still have.
     fn answer(&mut self, batch: &Batch<'_>, place: Place, left: &mut usize) -> Answer {
-        let most = match batch.is_empty() {
-            true => MOST_SWEPT_IDLE,
-            false => MOST_SWEPT,
-        };
-        self.sweep(batch.stamp, most);
         self.applied = Some(place);
         if self.is_moving(batch) {
             return Answer::Moving;
         }
+        // The sender has the same map, as far as this batch is concerned: it has gone to the ring of all if this is so.
         let to = batch.to(&self.map);
+        self.pass(batch, &to);
+        self.sweep(match batch.is_idle() {
+            true => MOST_SWEPT_IDLE,
+            false => MOST_SWEPT,
+        });
         if to.len() > 1 {
             if to.contains(&self.me) {
                 self.last = Some(place);
@@ -336,7 +341,7 @@ impl Store {
         for (at, bytes) in batches.into_iter().enumerate() {
             answers.push(match Batch::decode(bytes) {
                 Some(batch) => {
-                    is_idle &= batch.is_empty();
+                    is_idle &= batch.is_idle();
                     let place = place_of(command.place, at);
                     let answer = self.answer(&batch, place, &mut left);
                     self.tell_changes(place);

@@ -201,10 +201,14 @@ impl World {
     /// Has a batch done: by the replica without a bound at once.
     fn order(&mut self, operations: Vec<Operation<'_>>) {
         self.now += self.random.below(12);
+        let passes = self.random.below(2) == 0;
         let batch = Batch {
             stamp: self.now,
             epoch: self.whole.map().epoch(),
-            operations,
+            operations: operations
+                .into_iter()
+                .chain(passes.then_some(Operation::Time))
+                .collect(),
             ..Batch::default()
         };
         let at = self.ordered.len() as u64 + 1;

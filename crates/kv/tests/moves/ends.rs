@@ -1,8 +1,17 @@
-//! Keys that come to their ends while their slots move, by clocks that differ.
+//! Keys that come to their ends by clocks that differ, in several partitions and while their slots move.
+
+#![cfg_attr(
+    feature = "mutants",
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "most tests are not for broken versions"
+    )
+)]
 
 use rota_kv::store::{
-    Action, Answer, Answered, Batch, Copied, Freeze, Life, MoveName, Only, Operation, Outcome,
-    Pack, Step, Store,
+    Action, Answer, Answered, Batch, Copied, Freeze, Life, Looking, MoveName, Only, Operation,
+    Outcome, Pack, Step, Store,
 };
 use rota_kv::{Map, Partition};
 use rota_multiring::{Place, Rank};
@@ -11,8 +20,9 @@ use rota_replica::{Command, Frozen as _, Machine as _};
 const ONE: Partition = Partition(1);
 const TWO: Partition = Partition(2);
 const OF: MoveName = (7, 1);
-/// Of the first partition.
-const KEY: &[u8] = b"bar";
+/// A key of each partition.
+const KEYS: [&[u8]; 2] = [b"bar", b"foo"];
+const KEY: &[u8] = KEYS[0];
 const END: u64 = 2_000;
 
 struct Run {
@@ -23,18 +33,18 @@ struct Run {
 impl Run {
     fn new(me: Partition) -> Self {
         let map = Map::even(&[ONE, TWO]).expect("two");
-        assert_eq!(map.of_key(KEY), ONE);
+        assert_eq!(KEYS.map(|key| map.of_key(key)), [ONE, TWO]);
         let store = Store::new(me, map);
         Self { store, at: 0 }
     }
 
-    /// What becomes of an operation that somebody asks for whose clock says this.
-    fn act(&mut self, operation: Operation<'_>, stamp: u64) -> Outcome {
+    /// What becomes of operations that somebody asks for whose clock says this.
+    fn act_all(&mut self, operations: Vec<Operation<'_>>, stamp: u64) -> Vec<Outcome> {
         self.at += 1;
         let batch = Batch {
             stamp,
             epoch: self.store.map().epoch(),
-            operations: vec![operation],
+            operations,
             ..Batch::default()
         };
         let place = Place {
@@ -51,9 +61,15 @@ impl Run {
         self.store.check();
         let answered = Answered::decode(&answered).expect("an answer");
         match &answered.answers[..] {
-            [Answer::Outcomes(outcomes)] if outcomes.len() == 1 => outcomes[0].1.clone(),
+            [Answer::Outcomes(outcomes)] => outcomes.iter().map(|(_, of)| of.clone()).collect(),
             other => panic!("{other:?}"),
         }
+    }
+
+    fn act(&mut self, operation: Operation<'_>, stamp: u64) -> Outcome {
+        let outcomes = self.act_all(vec![operation], stamp);
+        let [outcome] = outcomes.try_into().expect("one");
+        outcome
     }
 
     fn get(&mut self, stamp: u64) -> Outcome {
@@ -72,16 +88,123 @@ impl Run {
     }
 }
 
-/// The first partition with a key that ends, whose slot it is to give away, and the second.
-fn frozen() -> [Run; 2] {
-    let mut runs = [ONE, TWO].map(Run::new);
-    let set = Action::Set {
+/// Both partitions do a transaction with the same action on a key of each.
+fn both(runs: &mut [Run; 2], action: &Action<'_>, stamp: u64) -> [Outcome; 2] {
+    let operations = KEYS.map(|key| Operation::Key(key, action.clone()));
+    runs.each_mut().map(|run| {
+        let outcomes = run.act_all(operations.to_vec(), stamp);
+        let [outcome] = outcomes.try_into().expect("one");
+        outcome
+    })
+}
+
+const fn set(life: Life) -> Action<'static> {
+    Action::Set {
         value: b"x",
-        life: Life::Until(END),
+        life,
         only: Only::Always,
         get: false,
+    }
+}
+
+/// Whether a transaction finds one key at its end, and another one with the same end alive. The clock of whoever asks
+/// the first partition is ahead of that of whoever asks for the transaction.
+pub fn ends_in_one_partition_only() -> bool {
+    let mut runs = [ONE, TWO].map(Run::new);
+    both(&mut runs, &set(Life::Until(END)), END - 1_000);
+    runs[0].get(END + 500);
+    let [first, second] = both(&mut runs, &Action::Get, END - 10);
+    first != second
+}
+
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn keys_with_the_same_end_are_there_or_gone_in_all_partitions() {
+    assert!(!ends_in_one_partition_only());
+}
+
+/// A transaction gives keys of both partitions the same life.
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn lives_of_one_transaction_end_together() {
+    let mut runs = [ONE, TWO].map(Run::new);
+    runs[0].get(5_000);
+    both(&mut runs, &set(Life::For(100)), 1_000);
+    let ends = runs.each_ref().map(|run| {
+        let mut entries = run.store.entries();
+        entries.next().and_then(|(_, entry)| entry.until)
+    });
+    assert_eq!(ends, [Some(1_100); 2]);
+    for (stamp, is_there) in [(1_099, true), (1_100, false), (1_000, false)] {
+        let found = both(&mut runs, &Action::Get, stamp);
+        assert_eq!(found.map(|of| of != Outcome::Nothing), [is_there; 2]);
+    }
+}
+
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn time_passes_in_all_partitions_where_one_of_their_processes_says_so() {
+    let mut runs = [ONE, TWO].map(Run::new);
+    both(&mut runs, &set(Life::Until(END)), 1_000);
+    for run in &mut runs {
+        assert!(run.store.has_ended(END) && !run.store.has_ended(0));
+        // No partition has to hear of the others that they have it.
+        let before = run.store.last();
+        assert_eq!(run.act_all(vec![Operation::Time], END), []);
+        assert!(run.store.is_empty());
+        assert_eq!((run.store.time(), run.store.last()), (END, before));
+    }
+}
+
+/// A life that begins has its whole time, though nothing has let the order's time pass for long.
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn a_life_begins_when_it_was_asked_for() {
+    let mut run = Run::new(ONE);
+    let set = Operation::Key(KEY, set(Life::For(100)));
+    assert_eq!(run.act(set, 50_000), Outcome::Done);
+    let left = Operation::Key(KEY, Action::LivesUntil);
+    assert_eq!(run.act(left.clone(), 50_040), Outcome::Number(60));
+    // Its end has come by the clock of whoever asks, and not by the order's time.
+    assert_eq!(run.act(left, 60_000), Outcome::Number(0));
+    assert_ne!(run.get(60_000), Outcome::Nothing);
+    run.act_all(vec![Operation::Time], 50_100);
+    assert_eq!(run.get(50_000), Outcome::Nothing);
+}
+
+/// Whoever reads a key whose end has come is told to which time the order has to come first.
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn who_looks_is_told_of_ends_that_have_come() {
+    let mut run = Run::new(ONE);
+    run.act(Operation::Key(KEY, set(Life::Until(END))), 1_000);
+    let late = |run: &Run, stamp| {
+        let look = Batch {
+            stamp,
+            epoch: run.store.map().epoch(),
+            operations: vec![Operation::Key(KEY, Action::Get)],
+            ..Batch::default()
+        };
+        let mut looking = Looking::default();
+        let pack = Pack(vec![look.encode()]).encode();
+        run.store.look_at_pack(&pack, &mut looking);
+        looking.late()
     };
-    assert_eq!(runs[0].act(Operation::Key(KEY, set), 1_000), Outcome::Done);
+    assert_eq!(
+        [END - 1, END, END + 5].map(|stamp| late(&run, stamp)),
+        [None, Some(END), Some(END + 5)]
+    );
+    run.act_all(vec![Operation::Time], END);
+    assert_eq!(late(&run, END + 5), None);
+}
+
+/// Time goes on while slots are frozen, and is the same where they go: a key that somebody was told to be gone is not
+/// there afterwards.
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn a_key_does_not_end_while_its_slot_is_frozen_and_live_again_where_it_goes() {
+    let mut runs = [ONE, TWO].map(Run::new);
+    runs[0].act(Operation::Key(KEY, set(Life::Until(END))), 1_000);
     let freeze = Freeze {
         of: OF,
         from: ONE,
@@ -89,59 +212,30 @@ fn frozen() -> [Run; 2] {
         slots: [rota_resp::slot::of(KEY)].into_iter().collect(),
     };
     for run in &mut runs {
-        let outcome = run.step(Step::Freeze(freeze.clone()), END - 10);
-        assert_eq!(outcome, Outcome::Done);
+        assert_eq!(
+            run.step(Step::Freeze(freeze.clone()), END - 10),
+            Outcome::Done
+        );
     }
-    runs
-}
-
-/// Whether a key that somebody was told to be gone is there afterwards. The clock of whoever reads is ahead of that of whoever moves the slot.
-pub fn lives_again() -> bool {
-    let [mut from, mut to] = frozen();
+    let [from, to] = &mut runs;
     let sealed = from.store.snapshot();
-    let seen = from.get(END + 500);
+    from.act_all(vec![Operation::Time], END);
+    assert_eq!(from.get(0), Outcome::Nothing);
     from.restart();
-    assert_eq!(from.get(END + 500), seen);
-    let entry = sealed.keys.get(KEY).expect("it is there");
-    let copied = Copied {
-        entry: entry.clone(),
-        is_more: false,
-    };
+    assert_eq!(from.get(0), Outcome::Nothing);
+    let entry = sealed.keys.get(KEY).expect("it is there").clone();
+    let is_more = false;
     let copy = Step::Copy {
         of: OF,
         to: TWO,
         at: 0,
-        keys: vec![(KEY.into(), Some(copied))],
+        keys: vec![(KEY.into(), Some(Copied { entry, is_more }))],
     };
+    // The second partition is behind.
     assert_eq!(to.step(copy, END - 10), Outcome::Number(1));
-    for run in [&mut from, &mut to] {
+    to.act_all(vec![Operation::Time], END);
+    for run in [&mut *from, &mut *to] {
         assert_eq!(run.step(Step::Give(OF), END - 10), Outcome::Done);
     }
-    let there = to.get(END - 10);
-    assert_eq!(to.get(END), Outcome::Nothing);
-    seen == Outcome::Nothing && there != Outcome::Nothing
-}
-
-#[cfg(not(feature = "mutants"))]
-#[test]
-fn a_key_does_not_end_while_its_slot_is_frozen_and_live_again_where_it_goes() {
-    assert!(!lives_again());
-}
-
-#[cfg(not(feature = "mutants"))]
-#[test]
-fn time_goes_on_where_a_move_has_ended() {
-    let [mut from, _] = frozen();
-    assert_ne!(from.get(END), Outcome::Nothing);
-    assert_eq!(from.step(Step::End(OF), END), Outcome::Done);
-    assert_eq!(from.get(END), Outcome::Nothing);
-}
-
-/// Its end has come by the clock of whoever asks, and not by that of the slot.
-#[cfg(not(feature = "mutants"))]
-#[test]
-fn a_key_whose_slot_is_frozen_has_what_was_left_of_its_life() {
-    let [mut from, _] = frozen();
-    let left = Operation::Key(KEY, Action::LivesUntil);
-    assert_eq!(from.act(left, END + 500), Outcome::Number(10));
+    assert_eq!(to.get(0), Outcome::Nothing);
 }

@@ -12,7 +12,8 @@ use rota_core::random::Random;
 use rota_kv::moving::{Mover, Next};
 use rota_kv::outlook::{Outlook, Signal};
 use rota_kv::store::{
-    Action, Answer, Answered, Batch, Life, Only, Operation, Outcome, Pack, Step, Store, Witness,
+    Action, Answer, Answered, Batch, Life, Looking, Only, Operation, Outcome, Pack, Step, Store,
+    Witness,
 };
 use rota_kv::{Map, Partition, Partitions, Slots};
 use rota_multiring::Place;
@@ -272,7 +273,7 @@ impl World {
             if waiting.ordered == delivered
                 && let Some(look) = waiting.look.as_mut().filter(|look| look.at == at)
             {
-                let answers = store.look_at_pack(&look.pack, &mut (1 << 20));
+                let answers = store.look_at_pack(&look.pack, &mut Looking::default());
                 let [answer] = answers.try_into().expect("one");
                 look.found = Some((answer, store.last()));
             }
@@ -565,7 +566,7 @@ impl World {
                 .looked(self.replicas[moving.at].store.snapshot()),
             Next::Ask => moving.mover.answered(self.random.below(50) > 0),
             Next::Order(step) => {
-                let stamp = moving.mover.stamp().max(self.now);
+                let stamp = self.now;
                 match self.random.below(100) {
                     // It is lost, or seems so.
                     0 => {

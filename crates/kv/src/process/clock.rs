@@ -1,0 +1,102 @@
+//! The time that a process gives its commands: that of its own clock, but not later than any clock of another process.
+//!
+//! The order's time is the latest that any process has given, and never goes back. So one clock that is far ahead, once
+//! and for a moment, would end keys early for good. Each process tells the others what its clock says, and whose clock is
+//! ahead of all others takes the latest of those: a time counts when two processes have it.
+//!
+//! What this does not do: two clocks that are ahead alike are believed, and a process that is the only one of the store
+//! has nobody to ask.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use rota_core::contract::NodeId;
+
+use super::lock;
+
+/// The clock of a process, and what others have said of theirs.
+#[derive(Debug)]
+pub(super) struct Clock {
+    /// There are other processes.
+    has_others: bool,
+    /// What each other process has said last, and when that came.
+    others: Mutex<BTreeMap<NodeId, (u64, Instant)>>,
+}
+
+impl Clock {
+    pub(super) fn new(has_others: bool) -> Self {
+        Self {
+            has_others,
+            others: Mutex::default(),
+        }
+    }
+
+    /// Takes in what another process's clock says.
+    pub(super) fn hear(&self, node: NodeId, told: u64) {
+        lock(&self.others).insert(node, (told, Instant::now()));
+    }
+
+    /// Whether the time may be believed: another process has said what its clock says, if there is another one.
+    pub(super) fn is_known(&self) -> bool {
+        !self.has_others || !lock(&self.others).is_empty()
+    }
+
+    /// The time: milliseconds of the Unix epoch.
+    pub(super) fn now(&self) -> u64 {
+        self.at(rota_front::now(), Instant::now())
+    }
+
+    /// The time where the own clock says `own`. Since another process has spoken its clock has gone on, whatever became
+    /// of the own one.
+    fn at(&self, own: u64, now: Instant) -> u64 {
+        let others = lock(&self.others);
+        let goes_on = |(told, since): &(u64, Instant)| {
+            let passed: Duration = now.saturating_duration_since(*since);
+            told.saturating_add(passed.as_millis() as u64)
+        };
+        let latest = others.values().map(goes_on).max();
+        latest.map_or(own, |latest| own.min(latest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOON: u64 = 1_700_000_000_000;
+    const YEAR: u64 = 365 * 24 * 3_600_000;
+    const HOUR: Duration = Duration::from_hours(1);
+
+    fn node(number: u16) -> NodeId {
+        NodeId::new(number).expect("not 0")
+    }
+
+    #[test]
+    fn a_clock_that_is_ahead_of_all_others_is_not_believed() {
+        let (clock, now) = (Clock::new(true), Instant::now());
+        assert!(!clock.is_known());
+        clock.hear(node(2), NOON - 5);
+        clock.hear(node(3), NOON - 70);
+        assert!(clock.is_known());
+        let at = |own, later| clock.at(own, now + later);
+        assert_eq!(at(NOON - 9, Duration::ZERO), NOON - 9);
+        assert_eq!(at(NOON + YEAR, Duration::ZERO), NOON - 5);
+        // Others go, and their clocks go on.
+        let later = NOON - 5 + HOUR.as_millis() as u64;
+        assert!(at(NOON + YEAR, HOUR).abs_diff(later) <= 1_000);
+        // That of another one is ahead.
+        clock.hear(node(3), NOON + YEAR);
+        assert_eq!(at(NOON, Duration::ZERO), NOON);
+        // It was set right.
+        clock.hear(node(3), NOON - 70);
+        assert_eq!(at(NOON + YEAR, Duration::ZERO), NOON - 5);
+    }
+
+    #[test]
+    fn who_is_alone_believes_its_own_clock() {
+        let clock = Clock::new(false);
+        assert!(clock.is_known());
+        assert_eq!(clock.at(NOON, Instant::now()), NOON);
+    }
+}
