@@ -156,3 +156,31 @@ fn keys_end_in_all_partitions_where_nothing_else_is_ordered() {
     assert_eq!(number(&mut clients[0], "DBSIZE"), 1);
     assert_eq!(clients[0].insist("GET foo"), bulk("2"));
 }
+
+/// One of three partitions has no process.
+#[test]
+fn commands_of_a_pipeline_do_not_fail_for_another_one_s_sake() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut cluster = Cluster::start((3, 1), 21_440, directory.path());
+    let mut client = cluster.client(1);
+    assert_eq!(client.insist("MSET bar 1 foo 2"), Reply::OK);
+    assert_eq!(
+        client.insist("MGET bar foo"),
+        Reply::Array(vec![bulk("1"), bulk("2")])
+    );
+    cluster.end(3);
+    assert_eq!(client.insist("SET bar 1"), Reply::OK);
+    let began = std::time::Instant::now();
+    while !format!("{:?}", client.say("INFO rota")).contains("processes_connected:1") {
+        assert!(began.elapsed() < common::PATIENCE, "it is still connected");
+    }
+    client.send_all(&["INCR bar", "INCR foo", "GET bar", "MGET foo bar", "GET bar"]);
+    let heard = [(); 5].map(|()| client.hear());
+    let down = "CLUSTERDOWN no replica of partition 3 is there: it was not done";
+    let [added, none, read, neither, again] = heard;
+    assert_eq!(
+        (added, read, again),
+        (Reply::Integer(2), bulk("2"), bulk("2"))
+    );
+    assert_eq!([none, neither], [(); 2].map(|()| Reply::error(down)));
+}

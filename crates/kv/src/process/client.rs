@@ -8,11 +8,11 @@ use std::sync::atomic::Ordering::SeqCst;
 use rota_front::{Stream, Wire, rings};
 use rota_resp::{Limits, Reply, Version};
 
-use super::gateway::OrderError;
 use super::info::info;
 use super::listen::Server;
-use crate::redis::{Connection, Done, Step, Walk, Work, assemble, done, shown};
-use crate::store::{Batch, MOST_VALUE_BYTES, Outcome};
+use super::pipeline::Pipeline;
+use crate::redis::{Connection, Done, Step, Walk, Work, shown};
+use crate::store::MOST_VALUE_BYTES;
 
 /// The bytes that are ordered together, at most, unless it is one command that is larger.
 const BATCH_BYTES: usize = 32 << 10;
@@ -225,17 +225,13 @@ impl Client<'_> {
         self.bytes = 0;
         // A client that knows a cluster asks each of its processes for its own keys.
         let of = self.is_cluster.then_some(self.server.gateway.own);
-        let (mut batch, answering) = assemble(&works, of);
-        let done = match self.outcomes(&mut batch).await {
-            Ok(outcomes) => done(&works, answering, outcomes),
-            Err(error) => {
-                if matches!(error, OrderError::Unknown(_)) {
-                    self.server.unknown.fetch_add(1, SeqCst);
-                }
-                let failed = Done::Reply(Reply::Error(error.to_string()));
-                vec![failed; works.len()]
-            }
+        let pipeline = Pipeline {
+            server: self.server,
+            works: &works,
+            reads_near: self.reads_near,
+            of,
         };
+        let done = pipeline.answers().await;
         let mut done = done.into_iter();
         for item in std::mem::take(&mut self.items) {
             match item {
@@ -252,22 +248,6 @@ impl Client<'_> {
         }
         self.answered = 0;
         Ok(())
-    }
-
-    async fn outcomes(
-        &self,
-        batch: &mut Batch<'_>,
-    ) -> Result<Option<Vec<Vec<Outcome>>>, OrderError> {
-        if batch.is_empty() {
-            return Ok(Some(Vec::new()));
-        }
-        if self.reads_near
-            && let Some(outcomes) = self.server.gateway.look(batch)
-        {
-            return Ok(Some(outcomes));
-        }
-        self.server.batches.fetch_add(1, SeqCst);
-        self.server.gateway.order(batch).await
     }
 
     fn reply(&mut self, done: Done) -> Reply {

@@ -164,7 +164,7 @@ impl Gateway {
                 .map_or(OrderError::Busy, OrderError::NoReplica));
         }
         batch.stamp = self.clock.now();
-        let mut growing = batch.growing().map(|key| map.of_key(key));
+        let mut growing = Self::growing(batch, map);
         if let Some(full) = growing.find(|partition| self.peers.is_full(*partition)) {
             return Err(OrderError::Full(full));
         }
@@ -199,6 +199,11 @@ impl Gateway {
             _ if !batch.conditions.is_empty() => return Err(OrderError::Spread),
             _ => Route::All,
         }))
+    }
+
+    /// The partitions of keys that may be larger afterwards.
+    pub(super) fn growing(batch: &Batch<'_>, map: &Map) -> impl Iterator<Item = Partition> {
+        batch.growing().map(|key| map.of_key(key))
     }
 
     /// A partition of which no process is connected.

@@ -17,6 +17,7 @@ mod moves;
 mod order;
 mod outbox;
 mod peers;
+mod pipeline;
 mod pulse;
 mod question;
 mod recent;

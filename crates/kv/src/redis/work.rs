@@ -139,9 +139,13 @@ impl Task {
 
 /// All pieces of work as one batch, in this order, and the way to the replies. The batch is empty where all replies are
 /// known already. `of`: walks through all keys, and their number, are of this partition only.
-pub fn assemble(works: &[Work], of: Option<Partition>) -> (Batch<'_>, Answering) {
+pub fn assemble<'a>(
+    works: impl IntoIterator<Item = &'a Work>,
+    of: Option<Partition>,
+) -> (Batch<'a>, Answering) {
     let mut batch = Batch::default();
-    let parts = works.iter().map(|work| work.plan(&mut batch, of)).collect();
+    let works = works.into_iter();
+    let parts = works.map(|work| work.plan(&mut batch, of)).collect();
     for operation in &mut batch.operations {
         if let Operation::Size(partition) = operation {
             *partition = of;
@@ -185,16 +189,16 @@ impl Work {
 
 /// The results of pieces of work. `outcomes`: of each operation, those of all partitions that have answered it; `None`:
 /// the conditions did not hold. `works`: those that were put together.
-pub fn done(
-    works: &[Work],
+pub fn done<'a>(
+    works: impl IntoIterator<Item = &'a Work>,
     Answering(parts): Answering,
     outcomes: Option<Vec<Vec<Outcome>>>,
 ) -> Vec<Done> {
     let Some(outcomes) = outcomes else {
-        return works.iter().zip(parts).map(refused).collect();
+        return works.into_iter().zip(parts).map(refused).collect();
     };
     let mut outcomes = outcomes.into_iter();
-    let works = works.iter().zip(parts);
+    let works = works.into_iter().zip(parts);
     let done = works.map(|(work, parts)| {
         let mut replies = parts.into_iter().map(|part| match part {
             Part::Known(reply) => reply,

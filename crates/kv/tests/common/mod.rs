@@ -38,6 +38,16 @@ impl<S: Read + Write> Client<S> {
         self.stream.write_all(&out).is_ok()
     }
 
+    /// Says several commands at once, the words of each with spaces between.
+    pub fn send_all(&mut self, lines: &[&str]) {
+        let mut out = Vec::new();
+        for line in lines {
+            let words: Vec<&str> = line.split(' ').collect();
+            Request::write(&words, &mut out);
+        }
+        self.stream.write_all(&out).expect("it is heard");
+    }
+
     /// The next reply; `None`: the connection has ended, or what comes is none.
     fn try_hear(&mut self) -> Option<Reply> {
         let mut buffer = [0; 65_536];
