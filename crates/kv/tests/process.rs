@@ -138,7 +138,7 @@ fn any_process_has_all_keys_and_a_process_that_goes_stops_nobody() {
 
 /// Two partitions of one process each.
 #[test]
-fn keys_end_in_all_partitions_where_nothing_else_is_ordered() {
+fn keys_end_though_nothing_else_is_ordered_and_are_forgotten_where_they_are() {
     let directory = tempfile::tempdir().expect("a directory");
     let cluster = Cluster::start((2, 1), 21_380, directory.path());
     let mut clients = [1, 2].map(|number| cluster.client(number));
@@ -155,6 +155,18 @@ fn keys_end_in_all_partitions_where_nothing_else_is_ordered() {
     }
     assert_eq!(number(&mut clients[0], "DBSIZE"), 1);
     assert_eq!(clients[0].insist("GET foo"), bulk("2"));
+    // Who knows a cluster has each partition forget its own keys.
+    assert_eq!(clients[0].insist("SET bar 3"), Reply::OK);
+    let mut of_cluster = [1, 2].map(|number| cluster.cluster_client(number));
+    assert_eq!(of_cluster[0].insist("FLUSHALL"), Reply::OK);
+    let left = Reply::Array(vec![Reply::Null, bulk("2")]);
+    assert_eq!(clients[1].insist("MGET bar foo"), left);
+    assert_eq!(of_cluster[1].insist("FLUSHALL"), Reply::OK);
+    assert_eq!(number(&mut clients[0], "DBSIZE"), 0);
+    // Who knows one server has all of them do so.
+    assert_eq!(clients[0].insist("MSET bar 1 foo 2"), Reply::OK);
+    assert_eq!(clients[0].insist("FLUSHALL"), Reply::OK);
+    assert_eq!(number(&mut clients[1], "DBSIZE"), 0);
 }
 
 /// One of three partitions has no process.

@@ -265,10 +265,16 @@ fn of_many<'a>(name: &str, arguments: &'a [Bytes]) -> Option<Refused<Plan<'a>>> 
             Fold::Sum,
         )),
         "flushall" | "flushdb" => match arguments {
-            [] => Ok(Plan::of(vec![Operation::Clear], Shape::Status, Fold::Ok)),
-            [word] if is(word, "ASYNC") || is(word, "SYNC") => {
-                Ok(Plan::of(vec![Operation::Clear], Shape::Status, Fold::Ok))
-            }
+            [] => Ok(Plan::of(
+                vec![Operation::Clear(None)],
+                Shape::Status,
+                Fold::Ok,
+            )),
+            [word] if is(word, "ASYNC") || is(word, "SYNC") => Ok(Plan::of(
+                vec![Operation::Clear(None)],
+                Shape::Status,
+                Fold::Ok,
+            )),
             _ => Err(syntax()),
         },
         "range" => range(arguments),

@@ -138,7 +138,7 @@ impl Task {
 }
 
 /// All pieces of work as one batch, in this order, and the way to the replies. The batch is empty where all replies are
-/// known already. `of`: walks through all keys, and their number, are of this partition only.
+/// known already. `of`: walks through all keys, their number, and their end by `FLUSHALL`, are of this partition only.
 pub fn assemble<'a>(
     works: impl IntoIterator<Item = &'a Work>,
     of: Option<Partition>,
@@ -147,7 +147,7 @@ pub fn assemble<'a>(
     let works = works.into_iter();
     let parts = works.map(|work| work.plan(&mut batch, of)).collect();
     for operation in &mut batch.operations {
-        if let Operation::Size(partition) = operation {
+        if let Operation::Size(partition) | Operation::Clear(partition) = operation {
             *partition = of;
         }
     }

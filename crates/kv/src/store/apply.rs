@@ -26,7 +26,9 @@ impl Batch<'_> {
                 Operation::Key(key, _) => {
                     to.insert(map.of_key(key));
                 }
-                Operation::Range { of: Some(of), .. } | Operation::Size(Some(of)) => {
+                Operation::Range { of: Some(of), .. }
+                | Operation::Size(Some(of))
+                | Operation::Clear(Some(of)) => {
                     to.insert(*of);
                 }
                 Operation::Time => {}
@@ -36,7 +38,7 @@ impl Batch<'_> {
                 // These operations are of all partitions.
                 Operation::Range { .. }
                 | Operation::Size(_)
-                | Operation::Clear
+                | Operation::Clear(_)
                 | Operation::Step(_) => return map.partitions(),
             }
         }
@@ -102,7 +104,7 @@ impl Store {
     fn operate(&mut self, operation: &Operation<'_>, place: Place) -> Result<Outcome, Fault> {
         match operation {
             Operation::Key(key, action) => self.act(key, action, place),
-            Operation::Clear => {
+            Operation::Clear(_) => {
                 self.keys.clear();
                 self.recorder.note(Change::Cleared);
                 Ok(Outcome::Done)

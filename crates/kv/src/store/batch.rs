@@ -45,8 +45,8 @@ pub enum Operation<'a> {
     },
     /// Reads the number of keys in this partition; `None`: in all.
     Size(Option<Partition>),
-    /// Deletes all keys in all partitions.
-    Clear,
+    /// Deletes all keys in this partition; `None`: in all.
+    Clear(Option<Partition>),
     /// A step of a move of slots.
     Step(Step),
     /// Lets time pass, in all partitions: to the stamp of the batch. Only for the ring of all.
@@ -91,7 +91,7 @@ impl<'a> Operation<'a> {
         match self {
             Self::Key(_, action) => action.writes(),
             Self::Range { .. } | Self::Size(_) => false,
-            Self::Clear | Self::Step(_) | Self::Time => true,
+            Self::Clear(_) | Self::Step(_) | Self::Time => true,
         }
     }
 
@@ -120,7 +120,10 @@ impl<'a> Operation<'a> {
                 out.push(2);
                 put_partition(out, *of);
             }
-            Self::Clear => out.push(3),
+            Self::Clear(of) => {
+                out.push(3);
+                put_partition(out, *of);
+            }
             Self::Step(step) => {
                 out.push(4);
                 step.put(out);
@@ -140,7 +143,7 @@ impl<'a> Operation<'a> {
                 of: take_partition(bytes)?,
             },
             2 => Self::Size(take_partition(bytes)?),
-            3 => Self::Clear,
+            3 => Self::Clear(take_partition(bytes)?),
             4 => Self::Step(Step::take(bytes)?),
             5 => Self::Time,
             _ => return None,

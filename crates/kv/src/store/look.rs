@@ -135,7 +135,7 @@ impl Store {
                 ..
             } => Ok(self.range((from, *to), *limit, *wanted)),
             Operation::Size(_) => Ok(Outcome::Number(self.keys.len() as i64)),
-            Operation::Clear | Operation::Step(_) | Operation::Time => return None,
+            Operation::Clear(_) | Operation::Step(_) | Operation::Time => return None,
         };
         Some(outcome.unwrap_or_else(Outcome::Fault))
     }
@@ -210,9 +210,10 @@ impl Store {
     pub(super) fn is_own(&self, operation: &Operation<'_>) -> bool {
         match operation {
             Operation::Key(key, _) => self.map.of_key(key) == self.me,
-            Operation::Range { of, .. } | Operation::Size(of) => of.is_none_or(|of| of == self.me),
+            Operation::Range { of, .. } | Operation::Size(of) | Operation::Clear(of) => {
+                of.is_none_or(|of| of == self.me)
+            }
             Operation::Step(step) => step.only_for().is_none_or(|only| only == self.me),
-            Operation::Clear => true,
             Operation::Time => false,
         }
     }

@@ -200,7 +200,7 @@ impl Operation<'_> {
     fn writes_to(&self, slots: &Slots) -> bool {
         match self {
             Self::Key(key, action) => Action::writes(action) && slots.has(slot_of(key)),
-            Self::Clear => true,
+            Self::Clear(_) => true,
             Self::Range { .. } | Self::Size(_) | Self::Step(_) | Self::Time => false,
         }
     }

@@ -262,7 +262,7 @@ impl World {
             operations.push(Operation::Key(key.as_bytes(), action));
         }
         if self.draw(60) == 0 {
-            operations.push(Operation::Clear);
+            operations.push(Operation::Clear(None));
         }
         self.order(operations);
     }

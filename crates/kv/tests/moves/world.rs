@@ -432,7 +432,7 @@ impl World {
         let batch = Batch {
             stamp: self.now,
             epoch: map.epoch(),
-            operations: vec![Operation::Clear],
+            operations: vec![Operation::Clear(None)],
             ..Batch::default()
         };
         let mut step = self.told(client);
