@@ -7,6 +7,8 @@ mod common;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
+use rota_kv::KvConfig;
+use rota_node::VoteStorage;
 use rota_resp::Reply;
 
 use cluster::{Cluster, node};
@@ -195,4 +197,64 @@ fn commands_of_a_pipeline_do_not_fail_for_another_one_s_sake() {
         (Reply::Integer(2), bulk("2"), bulk("2"))
     );
     assert_eq!([none, neither], [(); 2].map(|()| Reply::error(down)));
+}
+
+/// One partition has no room, and another one has.
+#[test]
+fn a_partition_without_room_takes_what_makes_nothing_larger() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = (directory.path(), VoteStorage::Async);
+    let mut config = KvConfig::loopback((2, 1), 21_410, at);
+    config.kv.partition_mib = Some(1);
+    let cluster = Cluster::begin_all(config, directory.path());
+    let mut client = cluster.client(1);
+    let large = "x".repeat(600_000);
+    // All of these are of the first partition.
+    let tagged = |name: &str| format!("{{bar}}{name}");
+    assert_eq!(client.insist("MSET bar 1 foo 2"), Reply::OK);
+    for name in ["a", "b", "c"] {
+        assert_eq!(
+            client.insist(&format!("SET {} {large}", tagged(name))),
+            Reply::OK
+        );
+    }
+    for line in ["HSET {bar}h f 123 g 1", "SET {bar}n 9"] {
+        assert!(!client.insist(line).is_error());
+    }
+    let began = std::time::Instant::now();
+    while !client.say("APPEND {bar}a x").is_error() {
+        assert!(began.elapsed() < common::PATIENCE, "it has room");
+    }
+    for (line, expected) in [
+        ("SET {bar}a small", Reply::OK),
+        ("SET bar 7", Reply::OK),
+        ("HSET {bar}h f 456 g 2", Reply::Integer(0)),
+        ("INCR {bar}n", Reply::Integer(10)),
+        ("EXPIRE {bar}h 100", Reply::Integer(1)),
+        ("HDEL {bar}h g", Reply::Integer(1)),
+        ("GETDEL bar", bulk("7")),
+        ("SET foo larger", Reply::OK),
+    ] {
+        assert_eq!(client.say(line), expected, "{line}");
+    }
+    let full = Reply::error("OOM command not allowed: partition 1 is full");
+    for line in [
+        "SET {bar}a smaller",
+        "SET bar 7",
+        "APPEND {bar}a x",
+        "HSET {bar}h f 4567",
+        "HSET {bar}h g 1",
+        "MSET foo 1 bar 2",
+    ] {
+        assert_eq!(client.say(line), full, "{line}");
+    }
+    // Commands that came with it do not fail for its sake.
+    client.send_all(&["GET foo", "SET {bar}new x", "DEL {bar}n", "GET {bar}a"]);
+    let heard = [(); 4].map(|()| client.hear());
+    assert_eq!(
+        heard,
+        [bulk("larger"), full, Reply::Integer(1), bulk("small")]
+    );
+    assert_eq!(client.say("DEL {bar}b {bar}c"), Reply::Integer(2));
+    assert_eq!(client.insist("SET {bar}new x"), Reply::OK);
 }

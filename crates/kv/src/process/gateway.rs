@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::clock::Clock;
 use super::desk::Desk;
+use super::full::lacks_room;
 use super::looks::marker;
 use super::maps::Maps;
 use super::moves::Carrier;
@@ -150,7 +151,7 @@ impl Gateway {
     }
 
     /// Has a batch ordered by this map of slots.
-    async fn order_by(
+    pub(super) async fn order_by(
         &self,
         map: &Map,
         batch: &mut Batch<'_>,
@@ -164,8 +165,7 @@ impl Gateway {
                 .map_or(OrderError::Busy, OrderError::NoReplica));
         }
         batch.stamp = self.clock.now();
-        let mut growing = Self::growing(batch, map);
-        if let Some(full) = growing.find(|partition| self.peers.is_full(*partition)) {
+        if let Some(full) = lacks_room(self, batch, (map, until)).await {
             return Err(OrderError::Full(full));
         }
         let bytes = Bytes::from(batch.encode());
@@ -201,7 +201,7 @@ impl Gateway {
         }))
     }
 
-    /// The partitions of keys that may be larger afterwards.
+    /// The partitions of keys that may be larger after a batch.
     pub(super) fn growing(batch: &Batch<'_>, map: &Map) -> impl Iterator<Item = Partition> {
         batch.growing().map(|key| map.of_key(key))
     }

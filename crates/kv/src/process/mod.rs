@@ -6,6 +6,7 @@ mod desk;
 mod door;
 mod facts;
 mod frame;
+mod full;
 mod gateway;
 mod info;
 mod link;

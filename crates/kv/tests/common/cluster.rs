@@ -47,7 +47,8 @@ impl Cluster {
         Self::begin_all(config, directory)
     }
 
-    fn begin_all(config: KvConfig, directory: &Path) -> Self {
+    /// The processes of a configuration.
+    pub fn begin_all(config: KvConfig, directory: &Path) -> Self {
         let count = config.kv.process.len() as u16;
         for name in ["votes", "states"] {
             std::fs::create_dir_all(directory.join(name)).expect("it is ours");
