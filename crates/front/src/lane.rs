@@ -14,6 +14,8 @@ use crate::lock;
 const MOST_ON_THE_WAY: u32 = 4;
 /// The bytes of a message, about, unless one item is larger (Benz et al. 2014, §7.2).
 const PACK_BYTES: usize = 32 << 10;
+/// The bytes that the answers to a message may have, about, unless it is one item with more.
+const MOST_ANSWERS_BYTES: usize = 64 << 20;
 /// The number of items that may wait: more are refused.
 const MOST_WAITING: usize = 65_536;
 
@@ -54,6 +56,8 @@ impl<S> Teller<S> {
 pub struct Item<D, S> {
     /// The command to be ordered.
     pub bytes: Bytes,
+    /// The bytes that have to be kept free for its answer.
+    pub answer_bytes: usize,
     /// The destination.
     pub to: D,
     /// The time at which nobody waits for the answer any more.
@@ -140,7 +144,8 @@ impl<D: PartialEq + Send + 'static, S: Send + 'static> Lane<D, S> {
         if inner.on_the_way >= MOST_ON_THE_WAY {
             return None;
         }
-        let (mut items, mut bytes, now): (Vec<Item<D, S>>, _, _) = (Vec::new(), 0, Instant::now());
+        let (mut items, now): (Vec<Item<D, S>>, _) = (Vec::new(), Instant::now());
+        let (mut bytes, mut answers) = (0, 0);
         let mut others = VecDeque::new();
         while let Some(next) = inner.queue.pop_front() {
             // The client has gone, or its time is over: the item is not ordered.
@@ -154,12 +159,15 @@ impl<D: PartialEq + Send + 'static, S: Send + 'static> Lane<D, S> {
                 others.push_back(next);
                 continue;
             }
-            let is_full = items.len() >= self.most_packed || bytes + next.bytes.len() > PACK_BYTES;
+            let is_full = items.len() >= self.most_packed
+                || bytes + next.bytes.len() > PACK_BYTES
+                || answers + next.answer_bytes > MOST_ANSWERS_BYTES;
             if is_full && first.is_some() {
                 others.push_back(next);
                 break;
             }
             bytes += next.bytes.len();
+            answers += next.answer_bytes;
             items.push(next);
         }
         others.append(&mut inner.queue);
@@ -181,6 +189,7 @@ mod tests {
         let (tell, heard) = oneshot::channel();
         let item = Item {
             bytes: vec![0; bytes].into(),
+            answer_bytes: 0,
             to: Vec::new(),
             until: Instant::now() + Duration::from_secs(60),
             tell: Teller::Here(tell),
@@ -232,6 +241,26 @@ mod tests {
         }
         let taken = [2, 2, 1].map(|_| taken(&lane));
         assert_eq!(taken, [Some(2), Some(2), Some(1)]);
+    }
+
+    #[test]
+    fn what_may_have_large_answers_leaves_in_several_messages() {
+        let lane = Arc::new(Lane::new(128, || false));
+        let mut heard = Vec::new();
+        for part in [4, 4, 2, 2, 1, 3] {
+            let (mut item, receiver) = item(10);
+            item.answer_bytes = MOST_ANSWERS_BYTES / part;
+            heard.push(receiver);
+            lane.push(item);
+        }
+        let (mut large, receiver) = item(10);
+        large.answer_bytes = 2 * MOST_ANSWERS_BYTES;
+        heard.push(receiver);
+        let taken_of = [(); 4].map(|()| taken(&lane));
+        assert_eq!(taken_of, [Some(3), Some(1), Some(1), Some(1)]);
+        lane.push(large);
+        lane.arrive();
+        assert_eq!(taken(&lane), Some(1));
     }
 
     #[test]

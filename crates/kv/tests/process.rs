@@ -138,6 +138,38 @@ fn any_process_has_all_keys_and_a_process_that_goes_stops_nobody() {
     assert!(format!("{info:?}").contains("partition:1"), "{info:?}");
 }
 
+/// Transactions over both partitions, and over one, that read much.
+fn what_is_read_is_told_whole_or_not_at_all(client: &mut Client) {
+    let large = "x".repeat(700_000);
+    assert_eq!(client.insist(&format!("SET {{bar}}a {large}")), Reply::OK);
+    let refused =
+        "ERR what is asked for at once is more than 3145728 bytes: it was not done, ask for less";
+    for key in ["{foo}new", "{bar}new"] {
+        let mut transaction = |reads: usize| {
+            assert_eq!(client.say("MULTI"), Reply::OK);
+            client.say(&format!("SET {key} {reads}"));
+            (0..reads).for_each(|_| drop(client.say("GET {bar}a")));
+            client.say("GETDEL {bar}none");
+            let reply = client.say("EXEC");
+            (reply, client.say(&format!("GET {key}")))
+        };
+        let (reply, written) = transaction(4);
+        let mut expected = vec![Reply::OK];
+        expected.extend((0..4).map(|_| bulk(&large)));
+        expected.push(Reply::Null);
+        assert_eq!((reply, written), (Reply::Array(expected), bulk("4")));
+        let (reply, written) = transaction(8);
+        assert_eq!((reply, written), (Reply::error(refused), bulk("4")));
+    }
+    // Of commands that came together each may read as much.
+    client.send_all(&["GET {bar}a"; 12]);
+    (0..12).for_each(|_| assert_eq!(client.hear(), bulk(&large)));
+    assert_eq!(
+        client.say("DEL {bar}a {foo}new {bar}new"),
+        Reply::Integer(3)
+    );
+}
+
 /// Two partitions of one process each.
 #[test]
 fn keys_end_though_nothing_else_is_ordered_and_are_forgotten_where_they_are() {
@@ -150,6 +182,7 @@ fn keys_end_though_nothing_else_is_ordered_and_are_forgotten_where_they_are() {
         let left = number(client, "PTTL bar");
         assert!((1..=300).contains(&left), "{left}");
     }
+    what_is_read_is_told_whole_or_not_at_all(&mut clients[0]);
     let began = std::time::Instant::now();
     // One of these reads has time pass, or the pulse of the process that has the key.
     while clients[1].insist("GET bar") != Reply::Null {

@@ -1,93 +1,19 @@
 //! The state machine alone.
 
+#[path = "common/run.rs"]
+mod run;
+
 use std::sync::atomic::Ordering::SeqCst;
 
 use proptest::prelude::*;
 use rota_kv::store::{Action, Answer, Answered, Batch, Copied, Entry, Fault, Freeze, Life};
 use rota_kv::store::{Change, Changed, Only, OnlyLife, Operation, Step, Told, Value, Witness};
 use rota_kv::store::{MOST_FIELDS_BYTES, MOST_VALUE_BYTES, Outcome, Pack, Store, Test, Wanted};
-use rota_kv::{Map, Partition, Partitions};
-use rota_multiring::{Place, Rank};
+use rota_kv::{Map, Partitions};
+use rota_multiring::Place;
 use rota_replica::{Command, Frozen as _, Machine as _};
 
-const ONE: Partition = Partition(1);
-const TWO: Partition = Partition(2);
-
-fn place(instance: u64) -> Place {
-    Place {
-        round: instance,
-        rank: Rank(1),
-        instance,
-        index: 0,
-    }
-}
-
-/// A store, and how far it is.
-struct Run {
-    store: Store,
-    at: u64,
-    now: u64,
-}
-
-impl Run {
-    fn new(me: Partition, map: Map) -> Self {
-        Self {
-            store: Store::new(me, map),
-            at: 0,
-            now: 1_000,
-        }
-    }
-
-    fn alone() -> Self {
-        Self::new(ONE, Map::even(&[ONE]).expect("one"))
-    }
-
-    fn batch(&mut self, batch: &Batch<'_>) -> Answer {
-        self.at += 1;
-        let batch = &Batch {
-            epoch: self.store.map().epoch(),
-            ..batch.clone()
-        };
-        let bytes = batch.encode();
-        assert_eq!(Batch::decode(&bytes).as_ref(), Some(batch));
-        let pack = Pack(vec![&bytes]).encode();
-        let answered = self.store.apply(Command {
-            place: place(self.at),
-            client: 1,
-            bytes: &pack,
-        });
-        self.store.check();
-        let decoded = Answered::decode(&answered).expect("an answer");
-        assert_eq!(decoded.encode(), answered);
-        let [answer] = decoded.answers.try_into().expect("one");
-        answer
-    }
-
-    fn act(&mut self, key: &str, action: Action<'_>) -> Outcome {
-        let batch = Batch {
-            stamp: self.now,
-            operations: vec![Operation::Key(key.as_bytes(), action)],
-            ..Batch::default()
-        };
-        match self.batch(&batch) {
-            Answer::Outcomes(mut outcomes) if outcomes.len() == 1 => outcomes.remove(0).1,
-            other => panic!("{other:?}"),
-        }
-    }
-}
-
-fn set(value: &str) -> Action<'_> {
-    Action::Set {
-        value: value.as_bytes(),
-        life: Life::Ever,
-        only: Only::Always,
-        get: false,
-    }
-}
-
-fn text(text: &str) -> Outcome {
-    Outcome::Text(text.to_owned().into())
-}
+use run::{ONE, Run, TWO, place, set, text};
 
 #[test]
 fn texts_are_set_and_read_and_gone() {
@@ -227,72 +153,6 @@ fn a_batch_is_done_whole_or_not_at_all() {
     assert_eq!(run.batch(&batch(version)), done);
     assert_eq!(run.batch(&batch(version)), Answer::Refused);
     assert_eq!(run.act("a", Action::Get), text("2"));
-}
-
-#[test]
-fn answers_are_bounded_and_what_is_not_told_is_not_done() {
-    let mut run = Run::alone();
-    let large = vec![b'x'; MOST_VALUE_BYTES];
-    run.act("a", Action::Append(&large));
-    let operation = |action| Operation::Key(b"a", action);
-    let mut operations: Vec<_> = (0..9).map(|_| operation(Action::Get)).collect();
-    operations.push(operation(Action::Take));
-    operations.push(operation(Action::Length));
-    let batch = Batch {
-        operations,
-        ..Batch::default()
-    };
-    let Answer::Outcomes(outcomes) = run.batch(&batch) else {
-        panic!("outcomes");
-    };
-    let is_text = |(_, outcome): &&(u32, Outcome)| matches!(outcome, Outcome::Text(_));
-    assert_eq!(outcomes.iter().filter(is_text).count(), 3);
-    assert_eq!(outcomes[9].1, Outcome::Fault(Fault::Answer));
-    assert_eq!(outcomes[10].1, Outcome::Number(large.len() as i64));
-    let many = Action::Fields(vec![b"f"; 9]);
-    let most = &large[1..];
-    run.act("h", Action::SetFields(vec![(b"f", most)]));
-    assert_eq!(run.act("h", many), Outcome::Fault(Fault::Answer));
-}
-
-/// What one client reads keeps no other from what it writes, or a transaction would be torn between partitions; and what others read is asked for again.
-#[test]
-fn what_is_read_in_a_message_tears_nothing_else_in_it() {
-    let mut run = Run::alone();
-    let large = vec![b'x'; MOST_VALUE_BYTES];
-    run.act("a", Action::Append(&large));
-    let read = |count| Batch {
-        operations: vec![Operation::Key(b"a", Action::Get); count],
-        ..Batch::default()
-    };
-    let write = Batch {
-        operations: vec![
-            Operation::Key(b"b", set("1")),
-            Operation::Key(b"c", Action::Add(1)),
-            Operation::Key(b"b", Action::Take),
-        ],
-        ..Batch::default()
-    };
-    let epoch = run.store.map().epoch();
-    let batches = [read(4), write, read(1), read(5)].map(|batch| Batch { epoch, ..batch }.encode());
-    let pack = Pack(batches.to_vec()).encode();
-    let command = Command {
-        place: place(9),
-        client: 1,
-        bytes: &pack,
-    };
-    let answered = Answered::decode(&run.store.apply(command)).expect("an answer");
-    let [first, written, later, too] = answered.answers.try_into().expect("four");
-    let Answer::Outcomes(outcomes) = first else {
-        panic!("{first:?}");
-    };
-    // A key of that size takes a little more than it has.
-    let is_text = |(_, outcome): &&(u32, Outcome)| matches!(outcome, Outcome::Text(_));
-    assert_eq!(outcomes.iter().filter(is_text).count(), 3);
-    let done = vec![(0, Outcome::Done), (1, Outcome::Number(1)), (2, text("1"))];
-    assert_eq!(written, Answer::Outcomes(done));
-    assert_eq!((later, too), (Answer::Later, Answer::Later));
-    assert_eq!(run.act("c", Action::Get), text("1"));
 }
 
 #[test]

@@ -118,6 +118,7 @@ impl Room {
         let way = Arc::clone(way);
         self.looks.push(Item {
             bytes: pack,
+            answer_bytes: 0,
             to: Partitions::from([self.partition]),
             until: Instant::now() + self.patience,
             tell: Teller::There(Box::new(move |said| looked(id, said, &way))),

@@ -16,14 +16,14 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::clock::Clock;
 use super::desk::Desk;
 use super::full::lacks_room;
-use super::looks::marker;
 use super::maps::Maps;
 use super::moves::Carrier;
 use super::order::PAUSE;
 use super::peers::Peers;
 use super::{Item, Lane, Teller};
 use crate::map::{Map, Partition, Partitions};
-use crate::store::{Answer, Batch, MOST_BATCH_BYTES, MOST_OPERATIONS, Outcome, Pack, Store};
+use crate::store::{Answer, Batch, MOST_ANSWER_BYTES, MOST_BATCH_BYTES, MOST_OPERATIONS};
+use crate::store::{MOST_TOGETHER_BYTES, Outcome, Pack, Store};
 use rota_front::Times;
 
 /// The longest pause before a batch is given again that was refused since its slots move.
@@ -46,6 +46,8 @@ pub(super) enum OrderError {
     Unknown(Partitions),
     /// The conditions are in several partitions, which this version does not do: the batch does not count.
     Spread,
+    /// The answer would be too large: the batch does not count.
+    TooMuch,
     /// The slots are on their way to another partition: the batch does not count, and is given again.
     Moving,
 }
@@ -57,6 +59,10 @@ impl fmt::Display for OrderError {
             names.join(", ")
         };
         match self {
+            Self::TooMuch => write!(
+                f,
+                "ERR what is asked for at once is more than {MOST_ANSWER_BYTES} bytes: it was not done, ask for less"
+            ),
             Self::TooLarge => f.write_str("ERR the command is too large to be ordered at once"),
             Self::Moving => f.write_str("TRYAGAIN its slots are on their way to another partition: it was not done"),
             Self::Busy => f.write_str("TRYAGAIN nothing is ordered just now: it was not done"),
@@ -175,15 +181,37 @@ impl Gateway {
         let Some(route) = self.route(batch, &to)? else {
             return merged(Vec::new(), batch.operations.len());
         };
-        let Some(lane) = self.lanes.get(&route) else {
-            return Err(OrderError::Busy);
-        };
-        let bytes = match route {
-            Route::Look => Pack(vec![bytes]).encode().into(),
-            _ => bytes,
-        };
         let operations = batch.operations.len();
-        self.answered((lane, bytes), (&to, until), operations).await
+        let mut most = 0;
+        if route == Route::All && batch.writes() {
+            most = batch.most_answer();
+            if most > MOST_TOGETHER_BYTES {
+                self.ask_for_room((&bytes, operations), (&to, until))
+                    .await?;
+                most = MOST_TOGETHER_BYTES;
+            }
+        }
+        self.answered(route, (bytes, most), (&to, until), operations)
+            .await
+    }
+
+    /// Asks each partition of a batch whether it has room for its answer: when the batch is ordered, each does its part
+    /// whatever others do.
+    async fn ask_for_room(
+        &self,
+        (bytes, operations): (&Bytes, usize),
+        (to, until): (&Partitions, Instant),
+    ) -> Result<(), OrderError> {
+        for of in to {
+            let route = match self.peers.is_elsewhere(*of) {
+                true => Route::LookAt(*of),
+                false => Route::Look,
+            };
+            let (only, asks) = (Partitions::from([*of]), (bytes.clone(), 0));
+            self.answered(route, asks, (&only, until), operations)
+                .await?;
+        }
+        Ok(())
     }
 
     /// The route of a batch; `None`: it has no keys.
@@ -216,14 +244,23 @@ impl Gateway {
 
     async fn answered(
         &self,
-        (lane, bytes): (&Lane, Bytes),
+        route: Route,
+        (bytes, answer_bytes): (Bytes, usize),
         (to, until): (&Partitions, Instant),
         operations: usize,
     ) -> Result<Option<Vec<Vec<Outcome>>>, OrderError> {
+        let Some(lane) = self.lanes.get(&route) else {
+            return Err(OrderError::Busy);
+        };
+        let bytes = match route {
+            Route::Look => Pack(vec![bytes]).encode().into(),
+            _ => bytes,
+        };
         loop {
             let (tell, heard) = oneshot::channel();
             lane.push(Item {
                 bytes: bytes.clone(),
+                answer_bytes,
                 to: to.clone(),
                 until,
                 tell: Teller::Here(tell),
@@ -232,7 +269,7 @@ impl Gateway {
                 return Err(OrderError::Unknown(to.clone()));
             };
             match merged(said?, operations) {
-                // The batch only reads, and others in its message have read much.
+                // Others in its message have read much.
                 Err(OrderError::Busy) if Instant::now() < until => {}
                 merged => return merged,
             }
@@ -254,14 +291,17 @@ impl Gateway {
 
     /// Waits until this replica has all that any client was answered before now, and all of it may be told.
     pub(super) async fn catch_up(&self) -> Result<(), OrderError> {
-        let lane = self.lanes.get(&Route::Look);
-        let Some(lane) = lane.filter(|_| self.peers.is_ready()) else {
+        if !self.peers.is_ready() {
             return Err(OrderError::Busy);
+        }
+        let nothing = Batch {
+            stamp: self.clock.now(),
+            ..Batch::default()
         };
-        let bytes = Bytes::from(marker(self.clock.now()));
+        let bytes = Bytes::from(nothing.encode());
         let to = Partitions::from([self.own]);
         let until = Instant::now() + self.patience;
-        self.answered((lane, bytes), (&to, until), 0)
+        self.answered(Route::Look, (bytes, 0), (&to, until), 0)
             .await
             .map(drop)
     }
@@ -289,6 +329,7 @@ fn merged(
             }
             Answer::Refused => return Ok(None),
             Answer::Later => return Err(OrderError::Busy),
+            Answer::TooMuch => return Err(OrderError::TooMuch),
             Answer::Moving => return Err(OrderError::Moving),
             Answer::Spread | Answer::Unreadable => return Err(OrderError::Spread),
         }

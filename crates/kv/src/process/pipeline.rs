@@ -93,7 +93,7 @@ impl Pipeline<'_> {
         match error {
             OrderError::NoReplica(away) => batch.to(map).contains(away),
             OrderError::Full(full) => Gateway::growing(&batch, map).any(|of| of == *full),
-            OrderError::TooLarge | OrderError::Spread => false,
+            OrderError::TooLarge | OrderError::TooMuch | OrderError::Spread => false,
             // They may be done, or nothing is ordered just now.
             OrderError::Busy | OrderError::Unknown(_) | OrderError::Moving => true,
         }

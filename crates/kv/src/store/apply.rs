@@ -6,7 +6,7 @@ use rota_multiring::Place;
 use super::action::{Action, Life, Only, OnlyLife};
 use super::batch::{Batch, Operation, Test};
 use super::changed::Change;
-use super::look::{Fields, Room, found};
+use super::look::{Fields, found};
 use super::outcome::{Answer, Fault, Outcome};
 use super::state::Store;
 use super::value::{Entry, Value, field_bytes};
@@ -78,10 +78,11 @@ impl Store {
         if !batch.conditions.iter().all(holds) {
             return Answer::Refused;
         }
-        if self.is_for_later(batch, *left) {
-            return Answer::Later;
-        }
-        let mut room = Room::of(left);
+        let is_torn = !is_alone && batch.writes();
+        let mut room = match self.room_for(batch, is_torn, left) {
+            Ok(room) => room,
+            Err(not_done) => return not_done,
+        };
         let mut outcomes = Vec::new();
         for (at, operation) in (0..).zip(&batch.operations) {
             if !is_alone && !self.is_own(operation) {
@@ -89,7 +90,8 @@ impl Store {
             }
             let outcome = match room.has(self.answer_bytes(operation)) {
                 true => self.operate(operation, place),
-                // The operation changes nothing then, either.
+                // Values have become larger since the sender asked for their bytes. The operation changes nothing
+                // then, either.
                 false => Err(Fault::Answer),
             };
             outcomes.push((at, outcome.unwrap_or_else(Outcome::Fault)));

@@ -7,9 +7,11 @@ use super::action::Action;
 use super::batch::{Batch, Operation, Wanted};
 use super::outcome::{Answer, Fault, Found, Outcome};
 use super::pack::Pack;
+use super::sizes::{HEAD, Sizes};
 use super::state::Store;
 use super::value::{Entry, Value};
-use super::{LEAST_ANSWER_BYTES, MOST_ANSWER_BYTES, MOST_LOOKED, MOST_RANGE_BYTES};
+use super::{LEAST_ANSWER_BYTES, MOST_ANSWER_BYTES, MOST_TOGETHER_BYTES};
+use super::{MOST_LOOKED, MOST_RANGE_BYTES};
 
 /// The fields of a key.
 pub(super) type Fields = OrdMap<Bytes, Bytes>;
@@ -20,15 +22,7 @@ pub(super) struct Room<'a> {
     message: &'a mut usize,
 }
 
-impl<'a> Room<'a> {
-    /// The room for a batch. The reads of others in its message do not keep the batch from its writes.
-    pub(super) fn of(message: &'a mut usize) -> Self {
-        Self {
-            batch: (*message).max(LEAST_ANSWER_BYTES),
-            message,
-        }
-    }
-
+impl Room<'_> {
     /// Whether there is room for these bytes, which are taken then.
     pub(super) const fn has(&mut self, bytes: usize) -> bool {
         let Some(rest) = self.batch.checked_sub(bytes) else {
@@ -64,7 +58,8 @@ impl Looking {
 }
 
 impl Store {
-    /// The answers to batches that only read, by the state here: as they would be if the batches were ordered now.
+    /// The answers to batches that only read, by the state here: as they would be if the batches were ordered now. Of a
+    /// batch that writes, nothing is done: the answer says whether it would have room for its answer.
     pub fn look_at_pack(&self, pack: &[u8], looking: &mut Looking) -> Vec<Answer> {
         let batches = Pack::decode(pack).map_or_else(Vec::new, |pack| pack.0);
         let answer = |bytes| match Batch::decode(bytes) {
@@ -73,7 +68,8 @@ impl Store {
                 looking.late = looking.late.max(late);
                 self.look_at_batch(&batch, &mut looking.left)
             }
-            _ => Answer::Unreadable,
+            Some(batch) => self.look_for_room(&batch),
+            None => Answer::Unreadable,
         };
         batches.into_iter().map(answer).collect()
     }
@@ -82,10 +78,10 @@ impl Store {
         if self.is_moving(batch) {
             return Answer::Moving;
         }
-        if self.is_for_later(batch, *left) {
-            return Answer::Later;
-        }
-        let mut room = Room::of(left);
+        let mut room = match self.room_for(batch, false, left) {
+            Ok(room) => room,
+            Err(not_done) => return not_done,
+        };
         let operations = (0..).zip(&batch.operations);
         let own = operations.filter(|(_, operation)| self.is_own(operation));
         let outcomes = own.map(|(at, operation)| {
@@ -107,16 +103,53 @@ impl Store {
         is_later && keys.any(|key| self.get(key).is_some_and(is_over))
     }
 
-    /// Whether a batch only reads, and the others in its message have left too little room for its answer.
-    pub(super) fn is_for_later(&self, batch: &Batch<'_>, left: usize) -> bool {
-        let is_first = left == MOST_ANSWER_BYTES;
-        !is_first && !batch.writes() && self.answers_bytes(&batch.operations) > left
+    /// Whether a batch that writes would have room for its answer by the state here: nothing is done.
+    fn look_for_room(&self, batch: &Batch<'_>) -> Answer {
+        match self.is_moving(batch) {
+            true => Answer::Moving,
+            false if self.most_answer(&batch.operations) > MOST_ANSWER_BYTES => Answer::TooMuch,
+            false => Answer::Outcomes(Vec::new()),
+        }
+    }
+
+    /// The room for the answer to a batch, or why nothing of it is done. `is_torn`: others would do their part of it all
+    /// the same. `left`: the bytes that answers of the message may still have. What others read does not keep a batch
+    /// from its writes.
+    pub(super) fn room_for<'a>(
+        &self,
+        batch: &Batch<'_>,
+        is_torn: bool,
+        left: &'a mut usize,
+    ) -> Result<Room<'a>, Answer> {
+        let (is_first, needs) = match is_torn {
+            true => (true, 0),
+            false => (
+                *left == MOST_ANSWER_BYTES,
+                self.most_answer(&batch.operations),
+            ),
+        };
+        let least = if batch.writes() {
+            LEAST_ANSWER_BYTES
+        } else {
+            0
+        };
+        match needs {
+            _ if needs > MOST_ANSWER_BYTES => Err(Answer::TooMuch),
+            _ if !is_first && needs > (*left).max(least) => Err(Answer::Later),
+            _ => Ok(Room {
+                batch: match is_torn {
+                    true => MOST_TOGETHER_BYTES,
+                    false => needs,
+                },
+                message: left,
+            }),
+        }
     }
 
     /// The outcomes of operations that only read; `None`: some operation writes, or the answer is larger than that to a
     /// message may be.
     pub fn look_all(&self, operations: &[Operation<'_>]) -> Option<Vec<Outcome>> {
-        if self.answers_bytes(operations) > MOST_ANSWER_BYTES {
+        if self.most_answer(operations) > MOST_ANSWER_BYTES {
             return None;
         }
         let operations = operations.iter();
@@ -183,7 +216,6 @@ impl Store {
     /// The bytes of the answer to an operation, about, as far as they depend on the values of keys. To be asked of keys
     /// of this partition.
     pub(super) fn answer_bytes(&self, operation: &Operation<'_>) -> usize {
-        const HEAD: usize = 16;
         let (key, action) = match operation {
             Operation::Key(key, action) => (key, action),
             Operation::Range { .. } => return MOST_RANGE_BYTES,
@@ -218,11 +250,30 @@ impl Store {
         }
     }
 
-    /// The bytes of the answers to all operations that are done here.
-    pub(super) fn answers_bytes(&self, operations: &[Operation<'_>]) -> usize {
-        let operations = operations.iter();
-        let own = operations.filter(|operation| self.is_own(operation));
-        own.map(|operation| self.answer_bytes(operation)).sum()
+    /// The bytes of the answers to all operations that are done here, at most, if they are done now one after the other.
+    pub(super) fn most_answer(&self, operations: &[Operation<'_>]) -> usize {
+        let mut sizes = Sizes::default();
+        let own = operations.iter().filter(|operation| self.is_own(operation));
+        if operations
+            .iter()
+            .all(|operation| operation.most_answer() == 0)
+        {
+            return 0;
+        }
+        own.map(|operation| {
+            let now = || self.answer_bytes(operation);
+            let bytes = sizes
+                .answer(operation)
+                .map_or_else(now, |written| match operation {
+                    // The field may be one that the key had before.
+                    Operation::Key(_, Action::Fields(_)) => written + now(),
+                    _ => written,
+                });
+            let before = |key: &[u8]| self.get(key).map_or(0, |entry| entry.bytes);
+            sizes.note(operation, before);
+            bytes
+        })
+        .fold(0, usize::saturating_add)
     }
 
     pub(super) fn text_of(&self, key: &[u8]) -> Result<Option<Bytes>, Fault> {

@@ -80,8 +80,10 @@ pub enum Answer {
     /// The slots move, or have another partition than the sender knew: nothing was done anywhere, and the sender has to
     /// ask again.
     Moving,
-    /// The batch only reads, and the rest of the message leaves no room for its answer: the sender has to ask again.
+    /// The rest of the message leaves no room for the answer: nothing was done, and the sender has to ask again.
     Later,
+    /// The answer would be larger than it may be: nothing was done.
+    TooMuch,
 }
 
 /// The answers to a message, and the last command of several partitions before it, or itself: the answers stand behind
@@ -268,6 +270,7 @@ impl Answer {
             Self::Spread => out.push(3),
             Self::Later => out.push(4),
             Self::Moving => out.push(5),
+            Self::TooMuch => out.push(6),
         }
     }
 
@@ -285,6 +288,7 @@ impl Answer {
             3 => Self::Spread,
             4 => Self::Later,
             5 => Self::Moving,
+            6 => Self::TooMuch,
             _ => return None,
         })
     }

@@ -167,6 +167,7 @@ impl Way {
         let (tell, heard) = oneshot::channel();
         let until = Instant::now() + self.patience;
         lane.push(Item {
+            answer_bytes: 0,
             bytes,
             to: (),
             until,
