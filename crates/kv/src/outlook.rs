@@ -6,6 +6,8 @@
 //! it stands behind is stable: so when a client hears an answer, every command that the order of some partition puts
 //! before it has been delivered, and hence been given before. Only answers wait; commands are applied at once.
 
+mod past;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use rota_core::contract::NodeId;
@@ -13,6 +15,8 @@ use rota_multiring::Place;
 
 use crate::map::{Partition, Partitions};
 use crate::mutants::{self, Mutant};
+
+pub use past::Past;
 
 /// The number of commands, at most, that are compared with a new one to find those before it. All older ones count as
 /// before it.
@@ -62,7 +66,6 @@ impl Pending {
 #[derive(Debug)]
 pub struct Outlook {
     me: Partition,
-    all: Partitions,
     signals: BTreeMap<NodeId, (Partition, Signal)>,
     own: Signal,
     pending: VecDeque<Pending>,
@@ -73,11 +76,10 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    /// The outlook of a replica that has delivered nothing. `all`: the partitions.
-    pub const fn new(me: Partition, all: Partitions) -> Self {
+    /// The outlook of a replica that has delivered nothing.
+    pub const fn new(me: Partition) -> Self {
         Self {
             me,
-            all,
             signals: BTreeMap::new(),
             own: Signal {
                 delivered: None,
@@ -90,8 +92,9 @@ impl Outlook {
     }
 
     /// Begins anew with a state in which these commands were delivered. None of them is known to be stable; the signals
-    /// of other replicas hold.
-    pub fn begin(&mut self, delivered: Option<Place>) {
+    /// of other replicas hold. It waits for the partitions that have had commands together with this one, and for what
+    /// concerned others there: these may be away, if it was stable there before.
+    pub fn begin(&mut self, delivered: Option<Place>, past: &Past) {
         self.own = Signal {
             delivered,
             stable: None,
@@ -102,10 +105,12 @@ impl Outlook {
         if let Some(place) = delivered
             && !mutants::on(Mutant::T03)
         {
-            // The partitions of the last commands are not known. When all partitions have delivered this one, they have
-            // all commands before it.
-            let all = self.all.clone();
-            self.wait(place, &all);
+            self.recent.extend(past.commands());
+            // When these partitions have delivered the last command, they have all that were before it.
+            let of = past.together(self.me);
+            if of.len() > 1 {
+                self.wait(place, &of);
+            }
         }
         self.advance();
     }

@@ -6,6 +6,7 @@ mod run;
 use std::sync::atomic::Ordering::SeqCst;
 
 use proptest::prelude::*;
+use rota_kv::outlook::Past;
 use rota_kv::store::{Action, Answer, Answered, Batch, Copied, Entry, Fault, Freeze, Life};
 use rota_kv::store::{Change, Changed, Only, OnlyLife, Operation, Step, Told, Value, Witness};
 use rota_kv::store::{MOST_FIELDS_BYTES, MOST_VALUE_BYTES, Outcome, Pack, Store, Test, Wanted};
@@ -561,7 +562,7 @@ fn what_cannot_be_read_is_counted_and_the_rest_is_done() {
 struct Hears(bool, std::sync::mpsc::Sender<Change>);
 
 impl Witness for Hears {
-    fn began(&mut self, _: Option<Place>, _: Option<Place>) {}
+    fn began(&mut self, _: Option<Place>, _: Option<Place>, _: &Past) {}
 
     fn delivered(&mut self, _: Place, _: &Partitions) {}
 

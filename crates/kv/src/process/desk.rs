@@ -12,7 +12,7 @@ use super::lock;
 use super::maps::Maps;
 use super::recent::Recent;
 use crate::map::{Map, Partition, Partitions};
-use crate::outlook::{Outlook, Signal};
+use crate::outlook::{Outlook, Past, Signal};
 use crate::store::{Changed, Witness};
 
 /// The code that tells an answer.
@@ -43,9 +43,9 @@ impl fmt::Debug for Desk {
 
 impl Desk {
     /// A desk without answers. `patience`: the longest time that a client waits.
-    pub(super) fn new(me: Partition, all: Partitions, patience: Duration) -> Self {
+    pub(super) fn new(me: Partition, patience: Duration) -> Self {
         Self(Mutex::new(Inner {
-            outlook: Outlook::new(me, all),
+            outlook: Outlook::new(me),
             waiting: BTreeMap::new(),
             last: 0,
             swept: Instant::now(),
@@ -159,8 +159,8 @@ pub(super) struct AtDesk(
 );
 
 impl Witness for AtDesk {
-    fn began(&mut self, seen: Option<Place>, applied: Option<Place>) {
-        self.0.change(|outlook| outlook.begin(seen));
+    fn began(&mut self, seen: Option<Place>, applied: Option<Place>, past: &Past) {
+        self.0.change(|outlook| outlook.begin(seen, past));
         self.2.lock().begin(applied);
     }
 
@@ -193,7 +193,7 @@ mod tests {
     fn what_nobody_waits_for_any_more_is_not_kept() {
         let all: Partitions = [1, 2].map(Partition).into();
         let patience = Duration::from_millis(500);
-        let desk = Arc::new(Desk::new(Partition(1), all.clone(), patience));
+        let desk = Arc::new(Desk::new(Partition(1), patience));
         let place = Place {
             round: 1,
             rank: Rank(9),

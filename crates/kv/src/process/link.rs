@@ -301,7 +301,6 @@ pub(super) fn say<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::map::Partitions;
     use rota_core::contract::Incarnation;
     use std::net::TcpListener;
 
@@ -331,10 +330,9 @@ mod tests {
                 }
             }
         });
-        let all: Partitions = [1, 2].map(Partition).into();
         let map = Map::even(&[1, 2].map(Partition)).expect("two");
         let maps = Arc::new(Maps::new(map));
-        let desk = Arc::new(Desk::new(Partition(1), all, SILENCE));
+        let desk = Arc::new(Desk::new(Partition(1), SILENCE));
         for round in 0..200 {
             let other = Other {
                 node: NodeId::new(2).expect("not 0"),

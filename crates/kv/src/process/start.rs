@@ -101,7 +101,7 @@ impl Kv {
         let process = config.process(node).ok_or(StartError::NoProcess(node))?;
         let partition = Partition(process.partition);
         let map = config.map().map_err(StartError::Config)?;
-        let desk = Arc::new(Desk::new(partition, map.partitions(), patience(config)));
+        let desk = Arc::new(Desk::new(partition, patience(config)));
         let maps = Arc::new(Maps::new(map.clone()));
         let most = config.kv.changes_bytes.unwrap_or(USUAL_CHANGES_BYTES);
         let recent = Arc::new(Recent::new(most));

@@ -20,6 +20,7 @@ use super::state::Store;
 use super::step::{Freeze, put_name, take_name};
 use super::value::Entry;
 use crate::map::{Map, Partition};
+use crate::outlook::Past;
 use crate::slots::Slots;
 
 /// The first bytes of a state.
@@ -34,6 +35,7 @@ pub struct FrozenStore {
     now: u64,
     last: Option<Place>,
     seen: Option<Place>,
+    past: Past,
     applied: Option<Place>,
     /// The settled keys.
     keys: OrdMap<Bytes, Entry>,
@@ -54,6 +56,7 @@ impl Frozen for FrozenStore {
         head.extend(self.now.to_le_bytes());
         put_version(&mut head, self.last);
         put_version(&mut head, self.seen);
+        self.past.put(&mut head);
         put_version(&mut head, self.applied);
         put_moves(&mut head, &self.moves);
         self.left.put(&mut head);
@@ -158,16 +161,18 @@ impl Head {
     fn take(bytes: &mut Reader<'_>) -> Option<Self> {
         let map = Arc::new(Map::decode(bytes)?);
         let now = bytes.u64()?;
-        let [last, seen, applied] = [(); 3].map(|()| take_version(bytes));
+        let (last, seen) = (take_version(bytes)?, take_version(bytes)?);
+        let (past, applied) = (Past::take(bytes)?, take_version(bytes)?);
         let freeze = take_freeze(bytes)?;
         let aside = take_aside(bytes)?;
         let (left, arrived) = (Slots::take(bytes)?, take_arrived(bytes)?);
         let frozen = FrozenStore {
             map,
             now,
-            last: last?,
-            seen: seen?,
-            applied: applied?,
+            last,
+            seen,
+            past,
+            applied,
             keys: OrdMap::new(),
             left,
             arrived: Vec::new(),
@@ -192,6 +197,7 @@ impl FrozenStore {
             now: store.now,
             last: store.last,
             seen: store.seen,
+            past: store.past.clone(),
             applied: store.applied,
             keys: store.keys.settled().clone(),
             left: store.keys.left().clone(),
@@ -204,7 +210,7 @@ impl FrozenStore {
     pub(super) fn begin(self, me: Partition) -> io::Result<Store> {
         let mut store = Store::new(me, self.map);
         (store.now, store.asked, store.applied) = (self.now, self.now, self.applied);
-        (store.last, store.seen) = (self.last, self.seen);
+        (store.last, store.seen, store.past) = (self.last, self.seen, self.past);
         store.moves = self.moves;
         check_keys(&self.keys, &self.left, &self.arrived, |slot| {
             store.map.of_slot(slot) == me

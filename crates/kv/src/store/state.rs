@@ -23,6 +23,7 @@ use super::value::Entry;
 use super::witness::Witness;
 use crate::map::{Map, Partition, Partitions};
 use crate::mutants::{self, Mutant};
+use crate::outlook::Past;
 
 /// The number of ended keys, at most, that a command removes: a command takes no longer for others' sake.
 const MOST_SWEPT: usize = 32;
@@ -46,6 +47,8 @@ pub struct Store {
     pub(super) last: Option<Place>,
     /// The last command of several partitions, also if this is none of them.
     pub(super) seen: Option<Place>,
+    /// The last command of each set of several partitions.
+    pub(super) past: Past,
     /// The last command.
     pub(super) applied: Option<Place>,
     pub(super) keys: Keys,
@@ -77,6 +80,7 @@ impl Store {
             asked: 0,
             last: None,
             seen: None,
+            past: Past::default(),
             applied: None,
             keys: Keys::default(),
             moves: Moves::default(),
@@ -323,6 +327,7 @@ impl Store {
                 self.last = Some(place);
             }
             self.seen = Some(place);
+            self.past.note(place, &to);
             if let Some(witness) = &mut self.witness {
                 witness.delivered(place, &to);
             }
@@ -381,7 +386,7 @@ impl Machine for Store {
         self.has_mapped();
         if let Some(witness) = &mut self.witness {
             self.recorder.turn(witness.hears_changes());
-            witness.began(self.seen, self.applied);
+            witness.began(self.seen, self.applied, &self.past);
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use bytes::Bytes;
 use rota_core::random::Random;
 use rota_kv::changes::{Changes, Part, Prefix};
+use rota_kv::outlook::Past;
 use rota_kv::store::{
     Action, Batch, Change, Changed, Copied, Entry, Freeze, Life, MOST_TOLD_BYTES, Only, OnlyLife,
     Operation, Pack, Step, Store, Told, Value, Witness,
@@ -40,7 +41,7 @@ impl Memory {
 }
 
 impl Witness for Memory {
-    fn began(&mut self, _: Option<Place>, applied: Option<Place>) {
+    fn began(&mut self, _: Option<Place>, applied: Option<Place>, _: &Past) {
         self.lock().begin(applied);
     }
 
@@ -58,7 +59,7 @@ impl Witness for Memory {
 struct Log(Arc<Mutex<Vec<Changed>>>);
 
 impl Witness for Log {
-    fn began(&mut self, _: Option<Place>, _: Option<Place>) {}
+    fn began(&mut self, _: Option<Place>, _: Option<Place>, _: &Past) {}
 
     fn delivered(&mut self, _: Place, _: &Partitions) {}
 

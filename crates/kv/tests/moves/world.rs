@@ -10,7 +10,7 @@ use rota_check::history::{self, Step as Told};
 use rota_core::contract::NodeId;
 use rota_core::random::Random;
 use rota_kv::moving::{Mover, Next};
-use rota_kv::outlook::{Outlook, Signal};
+use rota_kv::outlook::{Outlook, Past, Signal};
 use rota_kv::store::{
     Action, Answer, Answered, Batch, Life, Looking, Only, Operation, Outcome, Pack, Step, Store,
     Witness,
@@ -61,8 +61,8 @@ impl AtOutlook {
 }
 
 impl Witness for AtOutlook {
-    fn began(&mut self, seen: Option<Place>, _: Option<Place>) {
-        self.lock().begin(seen);
+    fn began(&mut self, seen: Option<Place>, _: Option<Place>, past: &Past) {
+        self.lock().begin(seen, past);
     }
 
     fn delivered(&mut self, place: Place, of: &Partitions) {
@@ -154,7 +154,7 @@ impl World {
     fn new(seed: u64) -> Self {
         let replica = |at: u16| {
             let partition = Partition(at / REPLICAS + 1);
-            let outlook = Outlook::new(partition, map().partitions());
+            let outlook = Outlook::new(partition);
             let outlook = AtOutlook(Arc::new(Mutex::new(outlook)));
             let store = Store::new(partition, map()).settling(SETTLED);
             let store = store.with_witness(Box::new(outlook.clone()));
@@ -301,7 +301,7 @@ impl World {
     /// It begins anew with a state of before. Whoever moved slots there is gone.
     fn restart(&mut self, at: usize) {
         let replica = &mut self.replicas[at];
-        let outlook = Outlook::new(replica.partition, map().partitions());
+        let outlook = Outlook::new(replica.partition);
         replica.outlook = AtOutlook(Arc::new(Mutex::new(outlook)));
         let store = Store::new(replica.partition, map()).settling(SETTLED);
         replica.store = store.with_witness(Box::new(replica.outlook.clone()));

@@ -1,6 +1,6 @@
 //! The rules of the outlook, one by one.
 
-use rota_kv::outlook::{Outlook, Signal};
+use rota_kv::outlook::{Outlook, Past, Signal};
 use rota_kv::{Partition, Partitions};
 use rota_multiring::{Place, Rank};
 
@@ -28,7 +28,16 @@ fn signal(delivered: u64, stable: u64) -> Signal {
 }
 
 fn first() -> Outlook {
-    Outlook::new(Partition(1), of([1, 2, 3]))
+    Outlook::new(Partition(1))
+}
+
+/// What a state stands behind: the last commands of these partitions.
+fn past<const N: usize>(commands: [(u64, Partitions); N]) -> Past {
+    let mut past = Past::default();
+    for (round, of) in commands {
+        past.note(place(round), &of);
+    }
+    past
 }
 
 #[test]
@@ -84,7 +93,7 @@ fn commands_of_the_same_partitions_are_signalled_at_once() {
 #[test]
 fn who_begins_with_a_state_knows_of_nothing_that_it_is_stable() {
     let mut outlook = first();
-    outlook.begin(Some(place(8)));
+    outlook.begin(Some(place(8)), &past([(8, of([1, 2, 3]))]));
     assert!(!outlook.may_tell(Some(place(7))));
     assert_eq!(outlook.own(), signal(8, 0));
     outlook.on_signal(node(4), Partition(2), signal(8, 3));
@@ -93,10 +102,44 @@ fn who_begins_with_a_state_knows_of_nothing_that_it_is_stable() {
     assert!(outlook.may_tell(Some(place(8))));
 }
 
+/// Partitions that it had nothing to do with may be away.
+#[test]
+fn who_begins_with_a_state_waits_for_those_it_had_to_do_with() {
+    let mut outlook = first();
+    let commands = [
+        (3, of([4, 5])),
+        (5, of([2, 3])),
+        (7, of([1, 2])),
+        (9, of([4, 5])),
+    ];
+    outlook.begin(Some(place(9)), &past(commands));
+    assert_eq!(outlook.waits_for(), of([2]));
+    outlook.on_signal(node(4), Partition(2), signal(9, 4));
+    // The second has to know that what it had to do with the third is stable.
+    assert!(!outlook.may_tell(Some(place(7))));
+    outlook.on_signal(node(4), Partition(2), signal(9, 5));
+    assert!(outlook.may_tell(Some(place(9))));
+    // What was before a later command at others counts as if it had been there all the time.
+    outlook.on_delivered(place(11), &of([1, 4]));
+    outlook.on_signal(node(8), Partition(4), signal(11, 3));
+    assert!(!outlook.may_tell(Some(place(11))));
+    outlook.on_signal(node(8), Partition(4), signal(11, 9));
+    assert!(outlook.may_tell(Some(place(11))));
+}
+
+#[test]
+fn who_begins_with_a_state_of_its_own_commands_only_waits_for_nobody() {
+    let mut outlook = first();
+    outlook.begin(Some(place(8)), &past([(8, of([2, 3]))]));
+    assert!(outlook.may_tell(Some(place(8))));
+    outlook.begin(None, &Past::default());
+    assert_eq!(outlook.own(), signal(0, 0));
+}
+
 #[test]
 fn what_is_stable_at_a_replica_of_the_own_partition_is_so_here() {
     let mut outlook = first();
-    outlook.begin(Some(place(8)));
+    outlook.begin(Some(place(8)), &past([(8, of([1, 2, 3]))]));
     outlook.on_delivered(place(9), &of([1, 3]));
     outlook.on_signal(node(2), Partition(1), signal(20, 8));
     assert!(outlook.may_tell(Some(place(8))), "though the third is away");

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use rota_core::random::Random;
-use rota_kv::outlook::{Outlook, Signal};
+use rota_kv::outlook::{Outlook, Past, Signal};
 use rota_kv::{Partition, Partitions};
 use rota_multiring::Place;
 
@@ -54,12 +54,11 @@ pub struct World {
 
 impl World {
     fn new(seed: u64) -> Self {
-        let all: Partitions = (1..=PARTITIONS).map(Partition).collect();
         let replica = |at: u16| {
             let partition = Partition(at / REPLICAS + 1);
             Replica {
                 partition,
-                outlook: Outlook::new(partition, all.clone()),
+                outlook: Outlook::new(partition),
                 done: Vec::new(),
                 most: 0,
                 kept: 0,
@@ -183,7 +182,6 @@ impl World {
 
     /// A replica begins anew with a state of before, which its answers and signals do not belong to.
     fn restart(&mut self, at: usize) {
-        let all: Partitions = (1..=PARTITIONS).map(Partition).collect();
         let commands = &self.commands;
         let replica = &mut self.replicas[at];
         replica.done.truncate(replica.kept);
@@ -195,8 +193,13 @@ impl World {
         let last = replica.done.iter().rfind(own);
         let place = |command: &usize| commands[*command].place;
         replica.last = last.and_then(place);
-        replica.outlook = Outlook::new(replica.partition, all);
-        replica.outlook.begin(seen.and_then(place));
+        let mut past = Past::default();
+        for command in replica.done.iter().filter(several) {
+            let command = &commands[*command];
+            past.note(command.place.expect("it is delivered"), &command.of);
+        }
+        replica.outlook = Outlook::new(replica.partition);
+        replica.outlook.begin(seen.and_then(place), &past);
         replica.waits.clear();
         self.restarts += 1;
         // Others say again how far they are.
