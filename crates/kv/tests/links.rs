@@ -4,13 +4,17 @@
 mod cluster;
 mod common;
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rota_core::contract::{Incarnation, Process};
 use rota_net::RpcConnection;
+use rota_node::VoteStorage;
+use rota_resp::Reply;
 
+use rota_kv::KvConfig;
 use rota_kv::store::{Action, Answer, Answered, Batch, Operation, Outcome, Pack};
 
 use cluster::{Cluster, node};
@@ -91,7 +95,7 @@ fn each_replica_has_the_answer_to_a_command_that_another_one_was_given() {
     lost.say(&ask(GIVE, 5, &pack)).expect("it is taken");
     let began = Instant::now();
     let mut reader = cluster.client(5);
-    while reader.insist("GET foo") != rota_resp::Reply::from("12") {
+    while reader.insist("GET foo") != Reply::from("12") {
         assert!(began.elapsed() < Duration::from_secs(30), "it is not done");
     }
     cluster.end(4);
@@ -107,4 +111,32 @@ fn each_replica_has_the_answer_to_a_command_that_another_one_was_given() {
     let answered = Answered::decode(&told[9..]).expect("an answer");
     let outcome = vec![(0, Outcome::Number(2))];
     assert_eq!(answered.answers, [Answer::Outcomes(outcome)]);
+}
+
+/// Four transactions over a partition without a majority kept all others of a process waiting.
+#[test]
+fn who_waits_for_the_own_partition_holds_up_nobody_who_does_not() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut config = KvConfig::loopback((4, 2), 30_400, (directory.path(), VoteStorage::Async));
+    config.kv.patience_ms = Some(20_000);
+    let mut cluster = Cluster::begin_all(config, directory.path());
+    let mut other = cluster.client(1);
+    // Keys of each partition.
+    assert_eq!(other.insist("MSET b 1 c 2 d 3 a 4"), Reply::OK);
+    cluster.end(2);
+    let mut held: Vec<_> = (0..8).map(|_| cluster.client(1)).collect();
+    for client in &mut held {
+        assert!(client.send(&["MSET", "b", "5", "c", "6"]));
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(other.say("MSET d 7 a 8"), Reply::OK);
+    for client in &held {
+        client.stream.set_nonblocking(true).expect("a socket");
+        let heard = client.stream.peek(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(
+            heard,
+            Err(ErrorKind::WouldBlock),
+            "nobody is told anything yet"
+        );
+    }
 }

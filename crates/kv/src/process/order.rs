@@ -2,27 +2,47 @@
 //! to the clients.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use rota_multiring::Rank;
 use rota_replica::CallError;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::Item;
 use super::frame::{Ask, Failed};
 use super::gateway::{Gateway, OrderError, Route};
 use super::link::Lost;
 use super::listen::Server;
 use super::question::{Question, answers_of};
+use super::{Item, lock};
 use crate::map::{Partition, Partitions};
 use crate::store::{Answer, Answered, Pack};
 use rota_front::lane::Permit;
 
 /// The pause before a message is given again that a ring did not take.
 pub(super) const PAUSE: Duration = Duration::from_millis(1);
+
+/// The time after which the next message for several partitions may leave, though this one is not delivered here: the
+/// own partition may have no majority, and the next message may be for others.
+const HELD: Duration = Duration::from_millis(500);
+
+/// The permit of a message, until one of those that hold it lets it go.
+#[derive(Clone)]
+struct Held(Arc<Mutex<Option<Permit>>>);
+
+impl Held {
+    fn new(permit: Permit) -> Self {
+        Self(Arc::new(Mutex::new(Some(permit))))
+    }
+
+    fn let_go(&self) {
+        let permit = lock(&self.0).take();
+        drop(permit);
+    }
+}
 
 /// The answer of one partition to a message.
 type Said = Result<Vec<Answer>, OrderError>;
@@ -99,20 +119,23 @@ impl Gateway {
         (ring, bytes): (Rank, &[u8]),
         (permit, until): (Permit, Instant),
     ) -> Said {
-        let (heard, waiting) = self.wait_here(of, permit);
+        let (heard, waiting) = self.wait_here(of, move || drop(permit));
         self.give(ring, of, bytes, until).await?;
         let said = self.heard(heard, until).await;
         drop(waiting);
         said
     }
 
-    /// Waits for the answer here. The next message may leave when this one is delivered, though its answer is not told
-    /// yet.
-    fn wait_here(&self, of: (u64, u64), permit: Permit) -> (oneshot::Receiver<Said>, Waiting<'_>) {
+    /// Waits for the answer here. `delivered`: called when the message is delivered, though its answer is not told yet.
+    fn wait_here(
+        &self,
+        of: (u64, u64),
+        delivered: impl FnOnce() + Send + 'static,
+    ) -> (oneshot::Receiver<Said>, Waiting<'_>) {
         let (tell, heard) = oneshot::channel();
         let (desk, own) = (Arc::clone(&self.desk), self.own);
         let then = move |answer: Result<Vec<u8>, CallError>| {
-            drop(permit);
+            delivered();
             let answered = answer.ok().and_then(|answer| Answered::decode(&answer));
             match answered {
                 Some(Answered { behind, answers }) => {
@@ -232,11 +255,32 @@ impl Gateway {
         if let Some(away) = self.away(&to) {
             return fail(items, &OrderError::NoReplica(away));
         }
-        let (heard, waiting) = self.wait_here(of, permit);
-        let mut said = match self.give_to_all(of, (&to, bytes), until).await {
+        let held = Held::new(permit);
+        let here = held.clone();
+        let (heard, waiting) = self.wait_here(of, move || here.let_go());
+        let mut answers = pin!(self.answers_of_all(of, (&to, bytes), (heard, until)));
+        let said = match timeout(HELD, &mut answers).await {
             Ok(said) => said,
-            Err(error) => return fail(items, &error),
+            Err(_) => {
+                held.let_go();
+                answers.await
+            }
         };
+        drop(waiting);
+        match said {
+            Ok(said) => deal_out(items, &said),
+            Err(error) => fail(items, &error),
+        }
+    }
+
+    /// Orders a message in the ring of all; the answers of its partitions.
+    async fn answers_of_all(
+        &self,
+        of: (u64, u64),
+        (to, bytes): (&Partitions, &Bytes),
+        (heard, until): (oneshot::Receiver<Said>, Instant),
+    ) -> Result<BTreeMap<Partition, Said>, OrderError> {
+        let mut said = self.give_to_all(of, (to, bytes), until).await?;
         // All partitions are asked at once.
         let is_here = to.contains(&self.own) && !self.peers.is_elsewhere(self.own);
         let is_asked = |partition: &&Partition| {
@@ -259,8 +303,7 @@ impl Gateway {
         if is_here && !said.contains_key(&self.own) {
             said.insert(self.own, self.heard(heard, until).await);
         }
-        drop(waiting);
-        deal_out(items, &said);
+        Ok(said)
     }
 
     /// Orders a message in the ring of all. If the replica here has not caught up another process does it, which may
