@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rota_core::contract::Time;
 use rota_multiring::accounts::{Command, Replicas};
 
-use super::host::{Fetched, Host, Kept};
+use super::host::{Fetched, Kept};
 use super::world::{MILLI, World, node_id};
 
 /// Longer than anything here lasts.
@@ -16,18 +16,20 @@ const PINNED: u64 = 1 << 40;
 pub type Ever = BTreeMap<usize, u64>;
 
 impl World {
-    /// Hosts with the same rings are a partition, which has the number of the first.
     pub fn partition(&self, host: usize) -> u32 {
-        let is_same = |other: &Host| other.subscribes == self.hosts[host].subscribes;
-        let first = self.hosts.iter().position(is_same);
-        first.map_or(0, |first| first as u32)
+        self.hosts[host].partition as u32
     }
 
-    fn replicas(&self, partition: u32) -> impl Iterator<Item = usize> {
-        (0..self.hosts.len()).filter(move |host| self.partition(*host) == partition)
+    pub fn replicas(&self, partition: u32) -> impl Iterator<Item = usize> {
+        self.partitions[partition as usize].hosts.iter().copied()
     }
 
-    fn order(&mut self, host: usize, ring: usize, command: &Command) {
+    /// The rings in which the partition of a host has an account, or wants one.
+    fn accounts_of(&self, host: usize) -> Vec<usize> {
+        self.partition_of(host).accounts.iter().copied().collect()
+    }
+
+    pub fn order(&mut self, host: usize, ring: usize, command: &Command) {
         let now = self.now;
         if let Some(engine) = self.engine(host, ring) {
             let inner = engine.get_mut().get_mut();
@@ -43,7 +45,7 @@ impl World {
         }
         let partition = self.partition(host);
         let replicas: Replicas = self.replicas(partition).map(node_id).collect();
-        for ring in self.hosts[host].subscribes.clone() {
+        for ring in self.accounts_of(host) {
             let kept = self.rings[ring].config.acceptor.kept_instances;
             let hold = Command::Hold(partition, replicas.clone(), kept);
             self.order(host, ring, &hold);
@@ -51,18 +53,25 @@ impl World {
         self.mark(host);
     }
 
-    /// How far the state of a host is in its rings.
-    fn next(&self, kept: Option<&Kept>, ring: usize) -> u64 {
-        let of = self.rings[ring].of.constants;
-        let rings = kept.into_iter().flat_map(|kept| &kept.resume.rings);
-        let mut rings = rings.filter(|ring| ring.of == of);
-        rings.next().map_or(1, |ring| ring.base.next)
+    /// How far a state is in each of its rings; without one it is nowhere. A ring that the partition has not got there, but
+    /// wants, keeps everything from the hold on: a replica that did not hear of that keeps nothing for the subscription.
+    fn nexts(&self, host: usize, kept: Option<&Kept>) -> BTreeMap<usize, u64> {
+        let Some(kept) = kept else {
+            let all = self.accounts_of(host).into_iter();
+            return all.map(|ring| (ring, 1)).collect();
+        };
+        let states = kept.resume.rings.iter();
+        let index = |state: &rota_multiring::ResumeRing| {
+            let mut rings = self.rings.iter();
+            rings.position(|ring| ring.of.constants == state.of)
+        };
+        let nexts = states.filter_map(|state| Some((index(state)?, state.base.next)));
+        nexts.collect()
     }
 
     /// The state of a host is durable.
     pub fn mark(&mut self, host: usize) {
-        for ring in self.hosts[host].subscribes.clone() {
-            let next = self.next(self.hosts[host].kept.as_ref(), ring);
+        for (ring, next) in self.nexts(host, self.hosts[host].kept.as_ref()) {
             let ever = self.hosts[host].ever.entry(ring).or_insert(1);
             *ever = next.max(*ever);
             if self.has_accounts {
@@ -75,9 +84,13 @@ impl World {
 
     /// A process begins to get a state of another, and what is behind it has to stay until it has it.
     pub fn fetch(&mut self, host: usize, kept: Kept) {
+        self.count_transfer(host);
+        // Somebody wants other rings meanwhile.
+        self.next_wish = self.now.max(2) - 1;
+        let mut pins = BTreeMap::new();
         if self.has_accounts {
-            for ring in self.hosts[host].subscribes.clone() {
-                let next = self.next(Some(&kept), ring);
+            pins = self.nexts(host, Some(&kept));
+            for (ring, next) in pins.clone() {
                 let pin = Command::Pin(node_id(host), next, PINNED);
                 self.order(host, ring, &pin);
             }
@@ -88,16 +101,24 @@ impl World {
         self.hosts[host].fetches = Some(Fetched {
             at,
             kept,
+            pins,
             is_pinned,
         });
     }
 
     /// A process has a state of its own.
     pub fn unpin(&mut self, host: usize) {
-        if std::mem::take(&mut self.hosts[host].is_pinned) {
-            for ring in self.hosts[host].subscribes.clone() {
-                self.order(host, ring, &Command::Unpin(node_id(host)));
-            }
+        self.hosts[host].pinned.clear();
+        let engines = self.hosts[host].life.iter().flat_map(|life| &life.engines);
+        let has_pin = |engine: &super::host::RingEngine| {
+            let mut pins = engine.get().get().accounts().pins();
+            pins.any(|(node, ..)| node == node_id(host))
+        };
+        // Also those of earlier lives.
+        let pinned = engines.filter(|(_, engine)| has_pin(engine));
+        let pinned: Vec<usize> = pinned.map(|(ring, _)| *ring).collect();
+        for ring in pinned {
+            self.order(host, ring, &Command::Unpin(node_id(host)));
         }
     }
 
@@ -106,19 +127,15 @@ impl World {
         let Some(fetched) = self.hosts[host].fetches.as_ref() else {
             return;
         };
-        let rings = &self.hosts[host].subscribes;
-        let mut rings = rings
-            .iter()
-            .map(|ring| (*ring, self.next(Some(&fetched.kept), *ring)));
         let Some(life) = &self.hosts[host].life else {
             return;
         };
-        let is_kept = rings.all(|(ring, next)| {
-            let accounts = life.engines[&ring].get().get().accounts();
+        let is_kept = fetched.pins.iter().all(|(ring, next)| {
+            let accounts = life.engines[ring].get().get().accounts();
             let mut pins = accounts.pins();
-            pins.any(|(node, pinned, _)| node == node_id(host) && pinned == next)
+            pins.any(|(node, pinned, _)| node == node_id(host) && pinned == *next)
         });
-        if is_kept && !fetched.is_pinned {
+        if is_kept && !fetched.pins.is_empty() && !fetched.is_pinned {
             self.add("pinned");
             if let Some(fetched) = &mut self.hosts[host].fetches {
                 fetched.is_pinned = true;

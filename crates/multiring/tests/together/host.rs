@@ -1,9 +1,9 @@
 //! A host: its disks, the state that its application has kept, and its process if that lives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rota_core::contract::{Checked, MessageId, Process};
-use rota_multiring::{Leveled, Place, Point, Resume, RingsLearner};
+use rota_multiring::{Leveled, Place, Point, Resume, RingsLearner, Round};
 use rota_paxos::uring::URing;
 
 use super::disk::Disk;
@@ -32,7 +32,9 @@ pub struct Fetched {
     /// When it is here.
     pub at: u64,
     pub kept: Kept,
-    /// All rings keep what is behind it.
+    /// By ring: the instance from which on everything is to be kept meanwhile.
+    pub pins: BTreeMap<usize, u64>,
+    /// All of these rings keep what is behind it.
     pub is_pinned: bool,
 }
 
@@ -58,6 +60,8 @@ pub struct Life {
     pub busy: u64,
     /// It takes so many messages at once.
     pub takes: usize,
+    /// When it began another replica of its partition was in this round.
+    pub catches_up: Round,
 }
 
 #[derive(Default)]
@@ -70,17 +74,25 @@ pub struct Host {
     pub disks: BTreeMap<usize, Disk>,
     /// When each disk answers next.
     pub answers: BTreeMap<usize, u64>,
-    /// The rings whose messages its application wants, by index.
-    pub subscribes: Vec<usize>,
+    /// Its partition.
+    pub partition: usize,
+    /// It wants its partition to have this ring, as soon as that keeps what the partition needs.
+    pub wants: Option<usize>,
     /// On the disk.
     pub kept: Option<Kept>,
     /// On its way there, and when it is.
     pub writes: Option<(u64, Kept)>,
     /// On its way from another host.
     pub fetches: Option<Fetched>,
-    /// Its process has begun behind a state that all rings had to keep what is behind.
-    pub is_pinned: bool,
+    /// Its process has begun behind a state, and these rings had to keep what is behind that.
+    pub pinned: BTreeSet<usize>,
     pub ever: super::accounts::Ever,
     /// It has lost a state.
     pub has_lost: bool,
+    /// Its state has come from another, and no life of it began behind that.
+    pub is_fetched: bool,
+    /// How many states of others it has begun to get since it has kept one of its own.
+    pub transfers: u64,
+    /// The point behind which its last life began, if it did behind one.
+    pub began: Option<Point>,
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use rota_core::contract::MessageId;
 use rota_multiring::{Place, Point, Rank};
 
-use super::host::{Host, Life, State};
+use super::host::{Life, State};
+use super::partitions::PartitionOf;
 
 /// The one order of all rings, as far as anybody has seen it.
 #[derive(Default)]
@@ -13,8 +14,8 @@ pub struct Judge {
     order: BTreeMap<Place, MessageId>,
     /// Messages are numbered by ring.
     places: BTreeMap<(Rank, MessageId), Place>,
-    /// What applications of the same rings had at a point.
-    states: BTreeMap<(Vec<usize>, u64), State>,
+    /// What applications of a partition had at a point.
+    states: BTreeMap<(usize, u64), State>,
     /// So many states were compared with another's.
     pub compared: u64,
     pub wrong: Option<String>,
@@ -30,6 +31,12 @@ pub fn payload(ring: usize, id: MessageId) -> Vec<u8> {
     // Some are cut.
     out.resize(32 + (id.counter as usize * 37) % 500, 7);
     out
+}
+
+/// Whether a place is one of those of a partition.
+fn has(partition: &PartitionOf, ranks: &[u16], place: &Place) -> bool {
+    let ring = ranks.iter().position(|rank| *rank == place.rank.0);
+    ring.is_some_and(|ring| partition.has(ring, place.round))
 }
 
 impl Judge {
@@ -74,9 +81,15 @@ impl Judge {
         }
     }
 
-    /// What a process has at a point is everything before it, and all that have the same rings have the same.
-    pub fn on_state(&mut self, rings: &[usize], ranks: &[u16], point: Point, state: State) {
-        let is_wanted = |place: &Place| rings.iter().any(|ring| ranks[*ring] == place.rank.0);
+    /// What a process has at a point is everything before it, and all of its partition have the same.
+    pub fn on_state(
+        &mut self,
+        (number, partition): (usize, &PartitionOf),
+        ranks: &[u16],
+        point: Point,
+        state: State,
+    ) {
+        let is_wanted = |place: &Place| has(partition, ranks, place);
         let before = self.order.keys().filter(|place| place.round < point.round);
         let count = before.filter(|place| is_wanted(place)).count() as u64;
         if count != state.count {
@@ -84,7 +97,7 @@ impl Judge {
                 "state: {state:?} at {point:?}, and {count} before it"
             ));
         }
-        let key = (rings.to_vec(), point.round);
+        let key = (number, point.round);
         let Some(other) = self.states.insert(key, state) else {
             return;
         };
@@ -95,25 +108,29 @@ impl Judge {
     }
 
     /// What a process has to have been told: all that anybody was, of its rings, from its point on.
-    fn expected(&self, host: &Host, life: &Life, ranks: &[u16]) -> Vec<(Place, MessageId)> {
+    fn expected(
+        &self,
+        partition: &PartitionOf,
+        life: &Life,
+        ranks: &[u16],
+    ) -> impl DoubleEndedIterator<Item = (Place, MessageId)> {
         let of = |place: &Place| {
-            let mut rings = host.subscribes.iter();
-            let is_wanted = rings.any(|ring| ranks[*ring] == place.rank.0);
-            is_wanted && life.began.is_none_or(|point| place.round >= point.round)
+            let is_behind = life.began.is_none_or(|point| place.round >= point.round);
+            is_behind && has(partition, ranks, place)
         };
-        let all = self.order.iter().filter(|(place, _)| of(place));
-        all.map(|(place, id)| (*place, *id)).collect()
+        let all = self.order.iter().filter(move |(place, _)| of(place));
+        all.map(|(place, id)| (*place, *id))
     }
 
     /// Whether a process was told all of it.
-    pub fn has_all(&self, host: &Host, life: &Life, ranks: &[u16]) -> bool {
-        let expected = self.expected(host, life, ranks);
-        expected.last() == life.told.last()
+    pub fn has_all(&self, partition: &PartitionOf, life: &Life, ranks: &[u16]) -> bool {
+        let mut expected = self.expected(partition, life, ranks);
+        expected.next_back().as_ref() == life.told.last()
     }
 
     /// It was told all of it, and nothing between is missing.
-    pub fn judge_end(&mut self, host: &Host, life: &Life, ranks: &[u16]) {
-        let expected = self.expected(host, life, ranks);
+    pub fn judge_end(&mut self, partition: &PartitionOf, life: &Life, ranks: &[u16]) {
+        let expected: Vec<_> = self.expected(partition, life, ranks).collect();
         if expected == life.told {
             return;
         }

@@ -7,6 +7,7 @@
 )]
 
 mod accounts;
+mod changes;
 #[path = "../../../paxos/tests/uring/disk.rs"]
 #[allow(dead_code, reason = "not all is used here")]
 mod disk;
@@ -17,7 +18,10 @@ mod judge;
 mod links;
 #[cfg(feature = "mutants")]
 mod mutants;
+mod partitions;
 mod runs;
+mod situations;
+mod trace;
 mod trouble;
 mod turn;
 mod world;

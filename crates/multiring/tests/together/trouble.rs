@@ -1,6 +1,10 @@
 //! Faults: killed and stopped processes, lost states, broken links.
 
+use rota_check::multicast::Event;
+use rota_paxos::uring::URing;
+
 use super::disk::Mode;
+use super::host::Host;
 use super::world::{MILLI, World};
 
 impl World {
@@ -8,25 +12,50 @@ impl World {
         let pause = [40, 300, 1500][self.below(3) as usize];
         self.fault = self.now + self.below(pause) * MILLI;
         let host = self.below(self.hosts.len() as u64) as usize;
-        match self.below(16) {
-            0..=4 => self.kill(host),
-            5 => {
+        match self.below(21) {
+            0..=4 if self.may_kill(host) => self.kill(host),
+            5 if (0..self.hosts.len()).all(|host| self.remembers(host)) => {
                 self.add("kills of all");
                 (0..self.hosts.len()).for_each(|host| self.kill(host));
-            }
-            6 if self.mode == Mode::Sync && self.below(2) == 0 => {
-                self.add("losses of power of one");
-                self.lose_power(host);
             }
             6 if self.mode == Mode::Sync => {
                 self.add("losses of power");
                 (0..self.hosts.len()).for_each(|host| self.lose_power(host));
             }
-            7 | 8 => {
+            15 | 16 if self.may_lose_power(host) => {
+                self.add(match self.mode {
+                    Mode::Sync => "losses of power of one",
+                    _ => "losses of power of one that forgets",
+                });
+                self.lose_power(host);
+            }
+            17 => {
+                let partition = self.below(self.partitions.len() as u64) as usize;
+                let hosts = self.partitions[partition].hosts.clone();
+                for host in hosts {
+                    if self.may_kill(host) {
+                        self.kill(host);
+                    }
+                }
+            }
+            18 => {
+                let ring = self.below(self.rings.len() as u64) as usize;
+                self.isolate(ring);
+            }
+            19 => {
+                // Who gets a state has to begin again.
+                let mut hosts = 0..self.hosts.len();
+                let host = hosts.find(|host| self.hosts[*host].fetches.is_some());
+                if let Some(host) = host.filter(|host| self.may_kill(*host)) {
+                    self.kill(host);
+                }
+            }
+            7 | 8 if self.may_kill(host) => {
                 // What the application has kept is gone; the rings' logs are not.
                 self.add("states lost");
                 self.kill(host);
                 self.hosts[host].kept = None;
+                self.hosts[host].is_fetched = false;
                 self.hosts[host].has_lost = true;
             }
             9 => self.stop(host),
@@ -35,8 +64,52 @@ impl World {
                 let ring = self.below(self.rings.len() as u64) as usize;
                 self.cut(ring);
             }
-            _ => self.mend(),
+            20 => self.mend(),
+            _ => {}
         }
+    }
+
+    /// Whether a host may forget what its disks had not synced. Where that is something it has answered, only one acceptor
+    /// of a ring at a time may: when the one before has been replaced.
+    fn may_lose_power(&self, host: usize) -> bool {
+        let mut rings = 0..self.rings.len();
+        self.mode == Mode::Sync || rings.all(|ring| !self.votes(host, ring) || self.is_well(ring))
+    }
+
+    /// Whether the end of a host's process is that of no store: one that has lost some is another acceptor in each life,
+    /// until its name is synced.
+    fn remembers(&self, host: usize) -> bool {
+        let mut disks = self.hosts[host].disks.iter();
+        disks.all(|(ring, disk)| !disk.lost_some || !self.votes(host, *ring))
+    }
+
+    /// Whether a process may end.
+    pub fn may_kill(&self, host: usize) -> bool {
+        self.remembers(host) || self.may_lose_power(host)
+    }
+
+    fn votes(&self, host: usize, ring: usize) -> bool {
+        let acceptors = &self.rings[ring].config.acceptors;
+        acceptors.contains(&super::world::node_id(host))
+    }
+
+    /// Whether all processes of a ring live, in one configuration that has begun, and of which everybody knows that it is
+    /// complete.
+    fn is_well(&self, ring: usize) -> bool {
+        let hosts = self.rings[ring].hosts.iter();
+        let hosts: Vec<&Host> = hosts.map(|host| &self.hosts[*host]).collect();
+        let engines = hosts.iter().map(|host| {
+            let life = host.life.as_ref().filter(|life| life.stopped <= self.now);
+            life.map(|life| life.engines[&ring].get().get())
+        });
+        let Some(engines) = engines.collect::<Option<Vec<_>>>() else {
+            return false;
+        };
+        let newest = engines.iter().map(|engine| engine.number()).max();
+        let is_in = |engine: &&URing| {
+            Some(engine.number()) == newest && engine.is_operational() && engine.is_complete()
+        };
+        newest > Some(1) && engines.iter().all(is_in)
     }
 
     pub fn kill(&mut self, host: usize) {
@@ -45,18 +118,23 @@ impl World {
         }
         self.add("kills");
         self.count(host);
+        self.note(host, Event::Crash);
         self.hosts[host].life = None;
         let most = [200, 3000][self.below(2) as usize];
         let wait = self.below(most);
         let this = &mut self.hosts[host];
         this.again = self.now + wait * MILLI;
         this.writes = None;
-        this.fetches = None;
-        this.is_pinned = false;
+        let is_cut_off = this.fetches.take().is_some();
+        this.pinned.clear();
+        this.wants = None;
         this.answers.clear();
         for disk in this.disks.values_mut() {
             let count = self.random.below(4) as usize;
             disk.end(count);
+        }
+        if is_cut_off {
+            self.add("transfers cut off");
         }
         self.break_links(host);
     }
@@ -109,6 +187,39 @@ impl World {
         }
     }
 
+    /// A ring has no majority for a while: two of its three acceptors hear from nobody there.
+    fn isolate(&mut self, ring: usize) {
+        self.add("rings without a majority");
+        let count = self.rings[ring].hosts.len();
+        let but = self.below(3) as usize;
+        for one in (0..3).filter(|place| *place != but) {
+            for other in (0..count).filter(|place| *place != one) {
+                self.disconnect(ring, (one, other));
+                self.rings[ring].links.between(one, other).cut = true;
+            }
+        }
+        self.rings[ring].returns = self.now + (200 + self.below(2500)) * MILLI;
+    }
+
+    /// Rings come back.
+    pub fn bring_back(&mut self) {
+        let now = self.now;
+        let mut rings = self
+            .rings
+            .iter_mut()
+            .filter(|ring| (1..=now).contains(&ring.returns));
+        let mut count = 0;
+        rings.by_ref().for_each(|ring| {
+            ring.returns = 0;
+            ring.links
+                .links
+                .values_mut()
+                .for_each(|link| link.cut = false);
+            count += 1;
+        });
+        (0..count).for_each(|_| self.add("rings with a majority again"));
+    }
+
     pub fn mend(&mut self) {
         for ring in &mut self.rings {
             ring.links
@@ -143,13 +254,16 @@ impl World {
             return;
         }
         if let Some(fetched) = &this.fetches {
-            if fetched.at <= self.now {
+            if fetched.at <= self.now && self.may_kill(host) {
                 self.begin_with_fetched(host);
             }
             return;
         }
-        let rings = &this.subscribes;
-        let others = self.hosts.iter().filter(|other| other.subscribes == *rings);
+        let partition = this.partition;
+        let others = self
+            .hosts
+            .iter()
+            .filter(|other| other.partition == partition);
         let states = others.filter_map(|other| other.kept.as_ref());
         let furthest = states.max_by_key(|kept| kept.resume.point).cloned();
         let own = this.kept.as_ref().map(|kept| kept.resume.point);
@@ -162,16 +276,19 @@ impl World {
         let Some(fetched) = self.hosts[host].fetches.take() else {
             return;
         };
-        self.add("recovered");
         self.kill(host);
         let this = &mut self.hosts[host];
-        this.is_pinned = fetched.is_pinned;
-        this.kept = Some(fetched.kept);
+        if fetched.is_pinned {
+            this.pinned = fetched.pins.into_keys().collect();
+        }
+        this.kept = Some(fetched.kept.clone());
+        this.is_fetched = true;
         this.again = self.now + 10 * MILLI;
+        self.note_durable(host, &fetched.kept);
     }
 
     /// Nobody has a state that would help this process.
-    pub fn is_helpless(&self, host: &super::host::Host) -> bool {
+    pub fn is_helpless(&self, host: &Host) -> bool {
         host.life.as_ref().is_some_and(|life| life.is_trimmed)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use rota_core::contract::{Engine, Time};
+use rota_core::contract::{Delivery, Engine, Time};
 use rota_multiring::RingsDelivery;
 
 use super::host::{Kept, State};
@@ -20,6 +20,7 @@ impl World {
             self.want_point(host);
             some |= self.look_at_states(host);
             some |= self.take_merged(host);
+            some |= self.change(host);
             some |= self.tell_needs(host);
             if let Some(life) = &self.hosts[host].life {
                 life.learner.check();
@@ -54,10 +55,15 @@ impl World {
                 let Some(delivery) = engine.and_then(|engine| engine.poll_delivery()) else {
                     break;
                 };
-                if life.is_trimmed {
+                let is_trimmed = life.is_trimmed;
+                if let Delivery::Message(message) = &delivery {
+                    let name = (ring, message.id);
+                    self.note_ordered(name, message.seq);
+                }
+                let Some(life) = self.hosts[host].life.as_mut().filter(|_| !is_trimmed) else {
                     // The rings go on.
                     continue;
-                }
+                };
                 let told = life.learner.on_delivery(rank, delivery);
                 told.into_iter().for_each(|told| self.tell(host, told));
                 some = true;
@@ -103,6 +109,13 @@ impl World {
             return;
         }
         life.keeps = self.now + pause * MILLI;
+        self.want_point_now(host);
+    }
+
+    pub fn want_point_now(&mut self, host: usize) {
+        let Some(life) = &mut self.hosts[host].life else {
+            return;
+        };
         let learner = &mut life.learner;
         let engines = life.engines.values_mut().map(|engine| engine.get_mut());
         let engines = engines.filter(|engine| learner.has(engine.of().constants.rank));
@@ -176,25 +189,28 @@ impl World {
                 self.judge.on_message(life, (place, ring), what);
                 life.told.push((place, message.id));
                 life.state = life.state.and(&(place, message.id));
+                self.note_deliver(host, (ring, place), what);
             }
             RingsDelivery::Point(resume) => {
                 let takes = self.below(30);
-                let this = &mut self.hosts[host];
-                let Some(life) = &this.life else {
+                let partition = self.hosts[host].partition;
+                let Some(life) = &self.hosts[host].life else {
                     return;
                 };
-                self.judge
-                    .on_state(&this.subscribes, &ranks, resume.point, life.state);
+                let of = (partition, &self.partitions[partition]);
+                self.judge.on_state(of, &ranks, resume.point, life.state);
                 let kept = Kept {
                     resume: *resume,
                     state: life.state,
                 };
-                this.writes = Some((self.now + takes * MILLI, kept));
-                self.add("points");
+                self.count_point(&kept.resume);
+                self.note_state(host, (&kept.resume, &kept.state));
+                self.hosts[host].writes = Some((self.now + takes * MILLI, kept));
             }
-            RingsDelivery::Trimmed(..) => {
+            RingsDelivery::Trimmed(rank, _) => {
                 self.add("trimmed");
-                if self.hosts[host].is_pinned {
+                let is_it = |ring: &usize| ranks[*ring] == rank.0;
+                if self.hosts[host].pinned.iter().any(is_it) {
                     self.judge
                         .found(format!("pinned: what host {host} needs is forgotten"));
                 }
@@ -203,6 +219,12 @@ impl World {
                 }
             }
             RingsDelivery::Configuration(..) => {}
+            RingsDelivery::Subscribed(rank, point) => {
+                self.on_change(host, (rank, point.round), true);
+            }
+            RingsDelivery::Left(rank, point) => self.on_change(host, (rank, point.round), false),
+            RingsDelivery::LastRing(_) => self.add("last rings"),
+            RingsDelivery::NotHeld(_) => self.add("holds that serve nobody"),
             other => self.judge.found(format!("delivery: {other:?}")),
         }
     }
@@ -215,6 +237,15 @@ impl State {
         Self {
             count: self.count + 1,
             digest: hasher.finish(),
+        }
+    }
+
+    /// Behind something that is no message.
+    pub fn changed(self, what: &impl Hash) -> Self {
+        let count = self.count;
+        Self {
+            count,
+            ..self.and(what)
         }
     }
 }

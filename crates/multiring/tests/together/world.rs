@@ -16,6 +16,9 @@ use super::disk::Mode;
 use super::host::{Host, Life, RingEngine};
 use super::judge::{Judge, payload};
 use super::links::Links;
+use super::partitions::PartitionOf;
+use super::situations::Seen;
+use super::trace::Trace;
 
 pub const MILLI: u64 = 1_000_000;
 /// Faults end after this time,
@@ -29,12 +32,15 @@ pub struct RingWorld {
     pub config: URingConfig,
     pub hosts: Vec<usize>,
     pub links: Links,
+    /// When it has a majority again, if it was taken from it.
+    pub returns: u64,
 }
 
 pub struct World {
     pub random: Random,
     pub now: u64,
     pub hosts: Vec<Host>,
+    pub partitions: Vec<PartitionOf>,
     pub rings: Vec<RingWorld>,
     pub judge: Judge,
     /// Of all disks.
@@ -50,8 +56,14 @@ pub struct World {
     wants_points: bool,
     /// Rings keep what states need.
     pub has_accounts: bool,
+    /// Partitions subscribe to rings, and leave them.
+    pub has_changes: bool,
+    /// When somebody wishes that next.
+    pub next_wish: u64,
     /// What each partition needed of a ring when its account was seen first.
     pub opened: BTreeMap<(usize, u32), u64>,
+    pub trace: Trace,
+    pub seen: Seen,
 }
 
 pub fn node_id(host: usize) -> NodeId {
@@ -67,6 +79,7 @@ impl World {
         let mut world = Self {
             now: 1,
             hosts: (0..hosts).map(|_| Host::default()).collect(),
+            partitions: Vec::new(),
             rings: Vec::new(),
             judge: Judge::default(),
             mode,
@@ -77,7 +90,11 @@ impl World {
             is_paced: random.below(5) == 0,
             wants_points: random.below(3) > 0,
             has_accounts: random.below(3) > 0,
+            has_changes: random.below(3) > 0,
+            next_wish: 0,
             opened: BTreeMap::new(),
+            trace: Trace::default(),
+            seen: Seen::default(),
             random,
         };
         for index in 0..rings {
@@ -86,8 +103,9 @@ impl World {
         }
         for host in 0..hosts {
             world.hosts[host].again = world.below(400) * MILLI;
-            world.hosts[host].subscribes = world.draw_subscription(host);
         }
+        world.draw_partitions();
+        world.note_replicas();
         world
     }
 
@@ -142,20 +160,8 @@ impl World {
             config,
             links: Links::new(members.len(), room),
             hosts: members,
+            returns: 0,
         }
-    }
-
-    /// Some of the rings that a host is on, in the order of their ranks; hosts of a partition have the same.
-    fn draw_subscription(&mut self, host: usize) -> Vec<usize> {
-        let rings = self.rings.iter().enumerate();
-        let on = rings.filter(|(_, ring)| ring.hosts.contains(&host));
-        let mut on: Vec<usize> = on.map(|(index, _)| index).collect();
-        on.sort_by_key(|index| self.rings[*index].of.constants.rank);
-        if on.len() > 1 && self.below(3) == 0 {
-            let at = self.below(on.len() as u64) as usize;
-            on.remove(at);
-        }
-        on
     }
 
     pub fn below(&mut self, end: u64) -> u64 {
@@ -221,12 +227,14 @@ impl World {
             );
             engines.insert(index, engine);
         }
-        let wanted = this.subscribes.iter();
-        let wanted = wanted.map(|ring| self.rings[*ring].of.constants);
-        this.life = Some(Life {
+        let learner = self.learner(host);
+        let others = self.partition_of(host).hosts.iter();
+        let others = others.filter_map(|other| self.hosts[*other].life.as_ref()?.learner.point());
+        let catches_up = others.map(|point| point.round).max().unwrap_or(0);
+        self.hosts[host].life = Some(Life {
             me,
             engines,
-            learner: RingsLearner::new(wanted, point),
+            learner,
             state: kept.map(|kept| kept.state).unwrap_or_default(),
             began: point,
             told: Vec::new(),
@@ -236,10 +244,28 @@ impl World {
             stopped: 0,
             busy: 0,
             takes,
+            catches_up,
         });
-        self.add(if point.is_some() { "resumed" } else { "begun" });
+        self.note_start(host);
+        self.count_beginning(host);
         self.open_accounts(host);
         self.turn(host);
+    }
+
+    /// Of the rings with which a life begins.
+    fn learner(&self, host: usize) -> RingsLearner {
+        let kept = self.hosts[host].kept.as_ref();
+        let resume = kept.map(|kept| &kept.resume);
+        let of = |ring: &usize| self.rings[*ring].of.constants;
+        let begins = self.begins_with(host);
+        let learner = RingsLearner::new(begins.iter().map(of), resume.map(|resume| resume.point));
+        if !self.has_changes {
+            return learner;
+        }
+        let on = (0..self.rings.len()).filter(|ring| self.rings[*ring].hosts.contains(&host));
+        let known: Vec<_> = on.map(|ring| of(&ring)).collect();
+        let spent = resume.map_or(&[][..], |resume| &resume.spent);
+        learner.of_partition(self.partition(host), known, spent)
     }
 
     pub fn engine(&mut self, host: usize, ring: usize) -> Option<&mut RingEngine> {
@@ -306,8 +332,10 @@ impl World {
         };
         let engine = life.engines.get_mut(&ring).expect("it is on it");
         let service = rota_core::contract::Service::Safe;
-        if engine.submit(now, service, &payload(ring, id)).is_ok() {
+        let payload = payload(ring, id);
+        if engine.submit(now, service, &payload).is_ok() {
             *counter += 1;
+            self.note_sent((ring, id), &payload);
         }
         self.drain(host, ring);
     }
@@ -321,6 +349,7 @@ impl World {
             self.answer(host);
             self.fire(host);
         }
+        self.bring_back();
         for ring in 0..self.rings.len() {
             self.move_links(ring);
         }
@@ -329,6 +358,7 @@ impl World {
             self.recover(host);
         }
         self.judge_forgotten();
+        self.look_around();
     }
 
     /// Disks answer.
@@ -346,11 +376,17 @@ impl World {
             };
             let id = *id;
             disk.answer(id, mode);
+            if mode == Mode::Async && self.random.below(8) == 0 {
+                let count = self.random.below(disk.unsynced() as u64 + 1) as usize;
+                disk.sync(count);
+            }
             self.handle(host, ring, Input::Persisted { id });
         }
         let this = &mut self.hosts[host];
         if let Some((_, kept)) = this.writes.take_if(|(at, _)| *at <= now) {
-            this.kept = Some(kept);
+            this.transfers = 0;
+            this.kept = Some(kept.clone());
+            self.note_durable(host, &kept);
             self.mark(host);
             self.unpin(host);
         }
@@ -442,7 +478,12 @@ impl World {
     }
 
     fn next_time(&self) -> u64 {
-        let mut times = vec![self.now + 50 * MILLI, self.fault, self.next_submit];
+        let mut times = vec![
+            self.now + 50 * MILLI,
+            self.fault,
+            self.next_submit,
+            self.next_wish,
+        ];
         for host in &self.hosts {
             times.extend(host.answers.values());
             times.extend(host.writes.as_ref().map(|(at, _)| *at));
@@ -458,6 +499,7 @@ impl World {
             }
         }
         for ring in &self.rings {
+            times.push(ring.returns);
             for link in ring.links.links.values() {
                 times.extend((link.up.is_none() && !link.cut).then_some(link.retry));
                 times.extend(link.ways.iter().filter_map(|way| way.next_time()));
@@ -473,16 +515,21 @@ impl World {
             host.life.as_ref().is_some_and(|life| {
                 let mut engines = life.engines.values();
                 engines.all(|engine| engine.get().get().is_settled())
-                    && (self.is_helpless(host) || self.has_all(host, life, &ranks))
+                    && (self.is_helpless(host) && host.fetches.is_none()
+                        || self.has_all(host, life, &ranks))
             })
         })
     }
 
-    /// It was told everything that anybody was, and nothing waits.
+    /// It was told everything that anybody was, its wishes have come true, and nothing waits.
     fn has_all(&self, host: &Host, life: &Life, ranks: &[u16]) -> bool {
         let mut rings = life.learner.rings();
         rings.all(|of| life.learner.waiting_bytes(of.rank) == 0)
-            && self.judge.has_all(host, life, ranks)
+            && (life.learner.pending().is_none() && life.learner.wishes() == 0)
+            && life.learner.standby().next().is_none()
+            && self
+                .judge
+                .has_all(&self.partitions[host.partition], life, ranks)
     }
 
     pub fn go(&mut self) {
@@ -490,6 +537,8 @@ impl World {
             self.step();
             if self.is_calm() {
                 self.mend();
+                self.hosts.iter_mut().for_each(|host| host.wants = None);
+                self.let_go();
                 if self.is_settled() {
                     return self.judge_end();
                 }
@@ -502,6 +551,7 @@ impl World {
                     self.trouble();
                 }
                 self.submit_what_is_due();
+                self.wish_what_is_due();
             }
             self.now = self.next_time();
         }
@@ -524,16 +574,17 @@ impl World {
         let ranks = self.ranks();
         for host in &self.hosts {
             if let Some(life) = host.life.as_ref().filter(|life| !life.is_trimmed) {
-                self.judge.judge_end(host, life, &ranks);
+                let partition = &self.partitions[host.partition];
+                self.judge.judge_end(partition, life, &ranks);
             }
         }
+        self.judge_rings();
         let helpless: Vec<usize> = (0..self.hosts.len())
             .filter(|host| self.is_helpless(&self.hosts[*host]))
             .collect();
         for host in &helpless {
-            let mut replicas = self.hosts.iter();
-            let rings = &self.hosts[*host].subscribes;
-            let has_lost = replicas.any(|other| other.has_lost && other.subscribes == *rings);
+            let mut replicas = self.partition_of(*host).hosts.iter();
+            let has_lost = replicas.any(|other| self.hosts[*other].has_lost);
             if self.has_accounts && !has_lost {
                 let state = self.states();
                 self.judge
@@ -545,6 +596,8 @@ impl World {
         for index in 0..self.hosts.len() {
             self.count(index);
         }
+        self.count_overlaps();
+        self.judge_trace();
     }
 
     /// What a life has counted.
@@ -570,11 +623,13 @@ impl World {
                 });
                 let engines: Vec<String> = engines.collect();
                 format!(
-                    "{:?} of {:?}, at {:?}, waits for {:?}, trimmed {}: {}",
+                    "{:?} of {}, at {:?}, waits for {:?}, pending {:?}, wishes {}, trimmed {}: {}",
                     life.me,
-                    host.subscribes,
+                    host.partition,
                     life.learner.point(),
                     life.learner.needs(),
+                    life.learner.pending(),
+                    life.learner.wishes(),
                     life.is_trimmed,
                     engines.join(", ")
                 )
