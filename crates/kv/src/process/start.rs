@@ -14,7 +14,7 @@ use rota_front::metrics::{self, Text};
 use rota_front::{Guests, Local, ReloadError, SealError, Sealer, Times};
 use rota_multiring::Rank;
 use rota_net::Landing;
-use rota_replica::{Replica, ReplicaStatus};
+use rota_replica::{Ready, Replica, ReplicaStatus};
 
 use super::clock::Clock;
 use super::desk::{AtDesk, Desk};
@@ -35,7 +35,6 @@ use crate::config::{ConfigError, KvConfig, ProcessSection};
 use crate::map::Partition;
 use crate::redis::NodeView;
 use crate::store::Store;
-use rota_replica::Ready;
 
 const USUAL_PATIENCE: u64 = 5_000;
 const USUAL_MIB: u64 = 4_096;
