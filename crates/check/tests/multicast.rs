@@ -152,6 +152,18 @@ fn a_place_with_two_messages() {
     assert!(violated(&other).contains(&"AM-P"));
 }
 
+/// `b4` is for both partitions: P has a copy of it in a ring of its own, where it stands as well as anywhere.
+#[test]
+fn a_message_copied_into_a_ring_of_each_partition() {
+    let copied = changed(
+        &["\"part\":\"P\"", "deliver", "b4"],
+        "\"ring\":2,\"founded\":6,\"inst\":4",
+        "\"ring\":1,\"founded\":5,\"inst\":4",
+    );
+    // Two places, and nothing at the one of the common ring.
+    assert_eq!(violated(&copied), ["AM-P", "AM-C"]);
+}
+
 #[test]
 fn against_the_order_of_rounds() {
     // Node 2 goes on in turn: ring 2 first.

@@ -129,8 +129,7 @@ impl Kv {
             clock: Arc::new(Clock::new(config.kv.process.len() > 1)),
             unreadable,
         };
-        let door = begins.door()?;
-        let server = begins.server()?;
+        let (door, server) = (begins.door()?, begins.server()?);
         let looked = Looked {
             orders: replica.orders(),
             ring: begins.ring(),
@@ -143,8 +142,7 @@ impl Kv {
             desk: Arc::clone(&begins.desk),
             clock: Arc::clone(&begins.clock),
         };
-        let pulse = Pulse::start(looked);
-        let pulse = pulse.map_err(|error| StartError::System("a thread", error))?;
+        let pulse = Pulse::start(looked).map_err(|error| StartError::System("a thread", error))?;
         let metrics = begins.metrics(&server)?;
         let guests = Arc::clone(&server.guests);
         let listeners = begins.listeners(server)?;
