@@ -92,8 +92,9 @@ impl Outlook {
     }
 
     /// Begins anew with a state in which these commands were delivered. None of them is known to be stable; the signals
-    /// of other replicas hold. It waits for the partitions that have had commands together with this one, and for what
-    /// concerned others there: these may be away, if it was stable there before.
+    /// of other replicas hold. It waits until the partitions that have had commands together with this one, and those
+    /// that have had some with them, have delivered what it has: others may be away. It must not wait for anything to be
+    /// *stable* there: they may begin anew as well, and each would wait for the other one for ever.
     pub fn begin(&mut self, delivered: Option<Place>, past: &Past) {
         self.own = Signal {
             delivered,
@@ -106,7 +107,8 @@ impl Outlook {
             && !mutants::on(Mutant::T03)
         {
             self.recent.extend(past.commands());
-            // When these partitions have delivered the last command, they have all that were before it.
+            // When these partitions have delivered the last command, they have all that were before it, which concern no
+            // other ones.
             let of = past.together(self.me);
             if of.len() > 1 {
                 self.wait(place, &of);

@@ -44,10 +44,18 @@ impl Past {
         commands
     }
 
-    /// A partition and all others that have had commands together with it.
+    /// A partition, all others that have had commands together with it, all that have had some with these, and so on:
+    /// no command of theirs concerns any other partition.
     pub fn together(&self, me: Partition) -> Partitions {
-        let own = self.0.keys().filter(|of| of.contains(&me));
-        own.flatten().copied().chain([me]).collect()
+        let mut all = Partitions::from([me]);
+        loop {
+            let known = all.len();
+            let concerns = self.0.keys().filter(|of| !of.is_disjoint(&all));
+            all = concerns.flatten().chain(&all).copied().collect();
+            if all.len() == known {
+                return all;
+            }
+        }
     }
 
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
@@ -109,7 +117,10 @@ mod tests {
             kept.map(|(round, set)| (place(round), set))
         );
         let together = [1, 2, 5, 6].map(|me| past.together(Partition(me)));
-        assert_eq!(together, [of([1, 2]), of([1, 2, 3]), of([4, 5]), of([6])]);
+        assert_eq!(
+            together,
+            [of([1, 2, 3]), of([1, 2, 3]), of([4, 5]), of([6])]
+        );
         let mut bytes = Vec::new();
         past.put(&mut bytes);
         assert_eq!(Past::take(&mut Reader(&bytes)), Some(past));

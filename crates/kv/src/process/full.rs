@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use super::gateway::Gateway;
+use super::gateway::{Gateway, OrderError};
 use crate::map::{Map, Partition};
 use crate::store::{Action, Batch, Operation, Outcome};
 
@@ -54,8 +54,10 @@ pub(super) async fn lacks_room(
     gateway: &Gateway,
     batch: &Batch<'_>,
     (map, until): (&Map, Instant),
-) -> Option<Partition> {
-    let full = Gateway::growing(batch, map).find(|of| gateway.peers.is_full(*of))?;
+) -> Result<Option<Partition>, OrderError> {
+    let Some(full) = Gateway::growing(batch, map).find(|of| gateway.peers.is_full(*of)) else {
+        return Ok(None);
+    };
     let mut asks = Batch::default();
     let mut needed = Vec::new();
     for operation in &batch.operations {
@@ -67,7 +69,7 @@ pub(super) async fn lacks_room(
             continue;
         }
         let Some((operation, needs)) = question(key, action) else {
-            return Some(of);
+            return Ok(Some(of));
         };
         asks.operations.push(operation);
         needed.push(needs);
@@ -75,11 +77,15 @@ pub(super) async fn lacks_room(
     asks.epoch = map.epoch();
     // What asks does not grow, so this asks for nothing again.
     let answer = Box::pin(gateway.order_by(map, &mut asks, until)).await;
-    let found = answer.ok().flatten().unwrap_or_default();
+    let found = match answer {
+        // It asks for more than there is room for in an answer.
+        Err(OrderError::TooMuch | OrderError::TooLarge) => return Ok(Some(full)),
+        answer => answer?.unwrap_or_default(),
+    };
     let mut all = needed.iter().zip(&found);
     let are_met =
         found.len() == needed.len() && all.all(|(needs, outcomes)| needs.are_met(outcomes.first()));
-    (!are_met).then_some(full)
+    Ok((!are_met).then_some(full))
 }
 
 #[cfg(test)]

@@ -44,6 +44,8 @@ pub(super) enum OrderError {
     Full(Partition),
     /// The batch may count or not: these partitions have not answered in time.
     Unknown(Partitions),
+    /// A partition's replicas are of another version, and cannot read the batch: others may have done their part.
+    Unreadable,
     /// The conditions are in several partitions, which this version does not do: the batch does not count.
     Spread,
     /// The answer would be too large: the batch does not count.
@@ -80,6 +82,9 @@ impl fmt::Display for OrderError {
                 f,
                 "ERR outcome unknown: no answer of partition {} in time; it may be done or not",
                 names(of)
+            ),
+            Self::Unreadable => f.write_str(
+                "ERR outcome unknown: a process is of another version; it may be done or not",
             ),
             Self::Spread => f.write_str(
                 "CROSSSLOT conditions on keys of several partitions are not supported: it was not done",
@@ -164,14 +169,15 @@ impl Gateway {
         until: Instant,
     ) -> Result<Option<Vec<Vec<Outcome>>>, OrderError> {
         let to = batch.to(map);
-        if to.len() > 1 && !self.clock.is_known() {
-            // Its time would count for all partitions.
-            return Err(self
-                .away(&to)
-                .map_or(OrderError::Busy, OrderError::NoReplica));
+        let lets_pass = to.len() > 1 || map.partitions().len() == 1;
+        if lets_pass && !batch.only_looks() {
+            self.knows_time(&to, until).await?;
         }
-        batch.stamp = self.clock.now();
-        if let Some(full) = lacks_room(self, batch, (map, until)).await {
+        batch.stamp = match batch.only_looks() {
+            true => self.clock.stamp(),
+            false => self.clock.now(),
+        };
+        if let Some(full) = lacks_room(self, batch, (map, until)).await? {
             return Err(OrderError::Full(full));
         }
         let bytes = Bytes::from(batch.encode());
@@ -232,6 +238,20 @@ impl Gateway {
     /// The partitions of keys that may be larger after a batch.
     pub(super) fn growing(batch: &Batch<'_>, map: &Map) -> impl Iterator<Item = Partition> {
         batch.growing().map(|key| map.of_key(key))
+    }
+
+    /// Waits until the time may be believed, for a batch whose time counts for all partitions.
+    async fn knows_time(&self, to: &Partitions, until: Instant) -> Result<(), OrderError> {
+        while !self.clock.is_known() {
+            if let Some(away) = self.away(to) {
+                return Err(OrderError::NoReplica(away));
+            }
+            if Instant::now() >= until {
+                return Err(OrderError::Busy);
+            }
+            sleep(PAUSE).await;
+        }
+        Ok(())
     }
 
     /// A partition of which no process is connected.
@@ -295,7 +315,7 @@ impl Gateway {
             return Err(OrderError::Busy);
         }
         let nothing = Batch {
-            stamp: self.clock.now(),
+            stamp: self.clock.stamp(),
             ..Batch::default()
         };
         let bytes = Bytes::from(nothing.encode());
@@ -331,7 +351,9 @@ fn merged(
             Answer::Later => return Err(OrderError::Busy),
             Answer::TooMuch => return Err(OrderError::TooMuch),
             Answer::Moving => return Err(OrderError::Moving),
-            Answer::Spread | Answer::Unreadable => return Err(OrderError::Spread),
+            Answer::Spread => return Err(OrderError::Spread),
+            // Other partitions may be able to read it.
+            Answer::Unreadable => return Err(OrderError::Unreadable),
         }
     }
     Ok(Some(merged))

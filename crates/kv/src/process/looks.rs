@@ -76,11 +76,18 @@ impl Gateway {
 
     /// Lets time pass in all partitions, and waits for that: who reads a key whose end has come finds none. If the ring
     /// of all has no majority the key is there for longer.
+    ///
+    /// The stamp is of whoever asks, whose clock may be wrong: no time passes that this process's clock does not have.
     async fn pass(&self, stamp: u64, until: Instant) {
-        if !self.clock.is_known() {
+        let (of, until) = (self.name(), until.min(Instant::now() + IN_TIME));
+        // One message lets time pass for all who wait.
+        let Ok(_turn) = timeout_at(until, self.clock.passes.lock()).await else {
+            return;
+        };
+        let stamp = stamp.min(self.clock.stamp());
+        if self.orders.read(|store| store.time()) >= Some(stamp) {
             return;
         }
-        let (of, until) = (self.name(), until.min(Instant::now() + IN_TIME));
         let (tell, heard) = oneshot::channel();
         let then = move |_| {
             let _ = tell.send(());
@@ -98,7 +105,7 @@ impl Gateway {
 
     /// Waits until a message is delivered here that is given now.
     async fn mark(&self, (permit, until): (Permit, Instant)) -> Result<(), OrderError> {
-        let (of, marker) = (self.name(), marker(self.clock.now()));
+        let (of, marker) = (self.name(), marker(self.clock.stamp()));
         let (tell, heard) = oneshot::channel();
         let then = move |answer: Result<Vec<u8>, CallError>| {
             // The next message may leave.

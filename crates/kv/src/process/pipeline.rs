@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use rota_resp::Reply;
 
-use super::gateway::{Gateway, OrderError};
+use super::gateway::OrderError;
 use super::listen::Server;
 use crate::map::{Map, Partition};
 use crate::redis::{Done, Work, assemble, done};
@@ -92,10 +92,14 @@ impl Pipeline<'_> {
         let (batch, _) = assemble([work], self.of);
         match error {
             OrderError::NoReplica(away) => batch.to(map).contains(away),
-            OrderError::Full(full) => Gateway::growing(&batch, map).any(|of| of == *full),
-            OrderError::TooLarge | OrderError::TooMuch | OrderError::Spread => false,
+            // It may be any one of those that write: the others make nothing larger.
+            OrderError::Full(_) | OrderError::TooLarge | OrderError::TooMuch => false,
+            OrderError::Spread => false,
             // They may be done, or nothing is ordered just now.
-            OrderError::Busy | OrderError::Unknown(_) | OrderError::Moving => true,
+            OrderError::Busy
+            | OrderError::Unknown(_)
+            | OrderError::Unreadable
+            | OrderError::Moving => true,
         }
     }
 

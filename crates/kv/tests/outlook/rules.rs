@@ -113,11 +113,11 @@ fn who_begins_with_a_state_waits_for_those_it_had_to_do_with() {
         (9, of([4, 5])),
     ];
     outlook.begin(Some(place(9)), &past(commands));
-    assert_eq!(outlook.waits_for(), of([2]));
-    outlook.on_signal(node(4), Partition(2), signal(9, 4));
-    // The second has to know that what it had to do with the third is stable.
+    // The third has had to do with the second, and what the first delivered stands behind that.
+    assert_eq!(outlook.waits_for(), of([2, 3]));
+    outlook.on_signal(node(4), Partition(2), signal(9, 0));
     assert!(!outlook.may_tell(Some(place(7))));
-    outlook.on_signal(node(4), Partition(2), signal(9, 5));
+    outlook.on_signal(node(6), Partition(3), signal(9, 0));
     assert!(outlook.may_tell(Some(place(9))));
     // What was before a later command at others counts as if it had been there all the time.
     outlook.on_delivered(place(11), &of([1, 4]));
@@ -125,6 +125,43 @@ fn who_begins_with_a_state_waits_for_those_it_had_to_do_with() {
     assert!(!outlook.may_tell(Some(place(11))));
     outlook.on_signal(node(8), Partition(4), signal(11, 9));
     assert!(outlook.may_tell(Some(place(11))));
+}
+
+/// Each has had to do with its neighbours only, and the power fails for some of them or for all: nobody waits for ever.
+#[test]
+fn partitions_that_begin_at_once_do_not_wait_for_each_other() {
+    let commands = || past([(3, of([1, 2])), (5, of([2, 3])), (7, of([3, 4]))]);
+    for begins in [of([2, 3]), of([1, 2, 3, 4])] {
+        let begin = |number| {
+            let mut outlook = Outlook::new(Partition(number));
+            let is_anew = begins.contains(&Partition(number));
+            if is_anew {
+                outlook.begin(Some(place(7)), &commands());
+            }
+            outlook
+        };
+        let mut all = [1, 2, 3, 4].map(begin);
+        let kept = |at: usize| match begins.contains(&Partition(at as u16 + 1)) {
+            true => None,
+            false => Some(signal(7, 7)),
+        };
+        for _ in 0..4 {
+            let said: Vec<Signal> = all.iter().map(Outlook::own).collect();
+            for (to, outlook) in all.iter_mut().enumerate() {
+                for (from, said) in said.iter().enumerate().filter(|(from, _)| *from != to) {
+                    let number = from as u16 + 1;
+                    let said = kept(from).unwrap_or(*said);
+                    outlook.on_signal(node(number), Partition(number), said);
+                }
+            }
+        }
+        for outlook in all
+            .iter()
+            .filter(|outlook| outlook.own().delivered.is_some())
+        {
+            assert_eq!(outlook.own(), signal(7, 7), "{begins:?}");
+        }
+    }
 }
 
 #[test]

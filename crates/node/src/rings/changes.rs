@@ -109,9 +109,10 @@ impl<A: RingsApp> RingsDriver<A> {
     pub(super) fn change(&mut self) -> Result<(), DriverError> {
         let next = self.hub.borrow_mut().learner.next_notice();
         if let Some((ring, notice)) = next {
-            let (decided, is_operational) = self.decided(ring);
-            // A hold is told from those before it by its instance: the ring has to know what was decided before.
-            let may = is_operational || notice.command != notice::Command::Hold;
+            // A hold is told from those before it by its instance: the ring has to know what was decided before. Which
+            // account it opens is known by the rings that the partition has.
+            let may = notice.command != notice::Command::Hold || self.are_in(ring);
+            let decided = self.decided(ring);
             let command = self.command_of(ring, notice);
             if may && self.order(ring, &command)? {
                 let learner = &mut self.hub.borrow_mut().learner;
@@ -124,15 +125,22 @@ impl<A: RingsApp> RingsDriver<A> {
         Ok(())
     }
 
-    /// The instance of a ring before which everything is decided, as far as this node knows, and whether it is in the
-    /// ring: else it may know of little.
-    fn decided(&mut self, ring: Rank) -> (Instance, bool) {
+    /// The instance of a ring before which everything is decided, as far as this node knows.
+    fn decided(&mut self, ring: Rank) -> Instance {
         let mut lanes = self.many.lanes().iter_mut();
         let lane = lanes.find(|lane| lane.app.rank == ring);
         let engine = lane.and_then(|lane| lane.driver.engine_mut().get_mut().leveled());
-        let engine = engine.map(|engine| engine.get());
-        engine.map_or((1, false), |engine| {
-            (engine.decided(), engine.is_operational())
+        engine.map_or(1, |engine| engine.get().decided())
+    }
+
+    /// Whether this node is in a ring, and in all those that its partition has: else it may know of little there.
+    fn are_in(&mut self, ring: Rank) -> bool {
+        let hub = self.hub.borrow();
+        let mut lanes = self.many.lanes().iter_mut();
+        lanes.all(|lane| {
+            let concerns = lane.app.rank == ring || hub.learner.has(lane.app.rank);
+            let engine = lane.driver.engine_mut().get_mut().leveled();
+            !concerns || engine.is_none_or(|engine| engine.get().is_operational())
         })
     }
 
