@@ -147,7 +147,8 @@ mod tests {
 
     #[test]
     fn only_where_nothing_listens_is_nobody_there() {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        // Nobody else is given a port of this address meanwhile.
+        let listener = TcpListener::bind("127.77.7.7:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         drop(listener);
         let replicas = vec![(4, process(2).node, address)];
