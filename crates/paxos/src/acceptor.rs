@@ -13,7 +13,8 @@
 //!
 //! The acceptor keeps a decided value that it has learnt ([`Acceptor::learn`]) as a vote, in a round that is not lower
 //! than the one in which the value was decided. So of all votes for an instance, those of the highest round are for the
-//! decided value, if there is one, whether an acceptor has voted for the value or was told it.
+//! decided value, if there is one, whether an acceptor has voted for the value or was told it. The first of them may be
+//! in its store alone ([`Acceptor::part_with`]). They are not forgotten: who tells them reads them back.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -84,6 +85,8 @@ pub struct Acceptor {
     kept: Instance,
     /// Below this everything is decided.
     floor: Instance,
+    /// The votes before this are not in memory: the store has them.
+    resident: Instance,
     /// Records that were not taken yet, each with the mark that holds when it is durable.
     fresh: VecDeque<(Record, Mark)>,
     durable: Mark,
@@ -100,6 +103,7 @@ impl Acceptor {
             recorded: 0,
             kept: 1,
             floor: 1,
+            resident: 1,
             fresh: VecDeque::new(),
             durable: Mark::default(),
         }
@@ -152,15 +156,29 @@ impl Acceptor {
         self.floor
     }
 
-    /// All its votes.
+    /// The votes before this instance are not in memory. Never below [`Self::kept`].
+    pub fn resident(&self) -> Instance {
+        self.resident
+    }
+
+    /// Its votes that are in memory.
     pub fn votes(&self) -> &Votes {
         &self.votes
     }
 
+    /// Takes the first vote out of memory, if it is for instances before this one: those are learnt, and in the store.
+    pub fn part_with(&mut self, below: Instance) -> Option<Vote> {
+        let first = self.votes.from(self.resident).next()?;
+        let is_next = first.first == self.resident && first.end() <= below;
+        self.resident = if is_next { first.end() } else { return None };
+        self.votes.take(first.first)
+    }
+
     /// Phase 1A. `held`: from [`Self::kept`] on the acceptor has learnt ([`Self::learn`]) the decided values of all
     /// instances before this one; if its learner began behind [`Self::kept`], the instances before are to be trimmed
-    /// first. The promise may leave when [`Self::has_promised`] says so and everything learnt before is durable: an
-    /// acceptor holds for ever what it tells that it holds.
+    /// first. The promise lacks the votes before [`Self::resident`], which are to be read back first: for an instance
+    /// without a vote the coordinator would propose another value. It may leave when [`Self::has_promised`] says so and
+    /// everything learnt before is durable: an acceptor holds for ever what it tells that it holds.
     ///
     /// # Errors
     /// A higher round was promised.
@@ -245,7 +263,7 @@ impl Acceptor {
     ///
     /// The acceptor votes in no earlier round any more: such a vote would take the place of the decided value.
     pub fn learn(&mut self, vote: Vote) {
-        let mut at = vote.first.max(self.kept);
+        let mut at = vote.first.max(self.resident);
         while let Some(rest) = vote.part(at, Instance::MAX) {
             let (known, upto) = self.known(&rest);
             at = upto;
@@ -340,12 +358,16 @@ impl Acceptor {
 
     fn write(&mut self, vote: Vote) {
         self.push(Record::Voted(vote.clone()));
-        self.votes.put(vote);
+        // A vote that is not in memory is for the same value: that is decided.
+        if let Some(resident) = vote.part(self.resident, Instance::MAX) {
+            self.votes.put(resident);
+        }
     }
 
     fn forget(&mut self, below: Instance) {
         self.kept = self.kept.max(below);
         self.floor = self.floor.max(below);
+        self.resident = self.resident.max(below);
         self.votes.trim(self.kept);
     }
 }
@@ -366,10 +388,10 @@ impl Acceptor {
             self.durable.promised <= self.promised,
             "a durable promise stands"
         );
-        let first = self.votes.first();
+        let first = self.votes.first().unwrap_or(self.resident);
         assert!(
-            first.is_none_or(|first| first >= self.kept),
-            "votes that are forgotten are gone"
+            first >= self.resident && self.resident >= self.kept,
+            "votes that are forgotten, or were taken out of memory, are gone"
         );
         let marks = self.fresh.iter().map(|(_, mark)| *mark);
         assert!(self.fresh.len() > FEW || marks.is_sorted(), "marks ascend");

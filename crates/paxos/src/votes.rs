@@ -10,12 +10,30 @@ use rota_core::invariants::FEW;
 pub struct Votes {
     /// By first instance.
     votes: BTreeMap<Instance, (Round, Value)>,
+    /// Their bytes in memory.
+    bytes: usize,
+}
+
+/// The bytes of a vote beside its value, about.
+const RECORD: usize = 128;
+
+fn bytes_of(value: &Value) -> usize {
+    RECORD
+        + match value {
+            Value::Packet { frame, .. } => frame.len(),
+            Value::Members(..) | Value::Skip(_) => 0,
+        }
 }
 
 impl Votes {
     /// The number of votes; a range of skipped instances is one vote.
     pub fn len(&self) -> usize {
         self.votes.len()
+    }
+
+    /// The bytes that they take in memory, about.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Whether there are none.
@@ -34,10 +52,10 @@ impl Votes {
             self.replace(&before, end, Instance::MAX);
         }
         while let Some(inside) = self.first_in(first, end) {
-            self.votes.remove(&inside.first);
+            self.remove(inside.first);
             self.replace(&inside, end, Instance::MAX);
         }
-        self.votes.insert(first, (vote.round, vote.value));
+        self.insert(first, (vote.round, vote.value));
     }
 
     /// The vote that covers this instance.
@@ -70,23 +88,32 @@ impl Votes {
 
     /// Forgets everything below this instance.
     pub fn trim(&mut self, below: Instance) {
-        while let Some(first) = self
-            .votes
-            .first_entry()
-            .filter(|first| *first.key() < below)
+        while let Some(first) = self.first().filter(|first| *first < below)
+            && let Some(old) = self.take(first)
         {
-            let is_across = first.get().1.end(*first.key()) > below;
-            let (key, held) = first.remove_entry();
-            if is_across {
-                self.replace(&vote(&key, &held), below, Instance::MAX);
+            if old.end() > below {
+                self.replace(&old, below, Instance::MAX);
             }
         }
     }
 
     /// Takes the vote out that begins at this instance.
     pub fn take(&mut self, first: Instance) -> Option<Vote> {
-        let held = self.votes.remove(&first)?;
+        let held = self.remove(first)?;
         Some(vote(&first, &held))
+    }
+
+    fn insert(&mut self, first: Instance, held: (Round, Value)) {
+        self.bytes += bytes_of(&held.1);
+        if let Some((_, before)) = self.votes.insert(first, held) {
+            self.bytes -= bytes_of(&before);
+        }
+    }
+
+    fn remove(&mut self, first: Instance) -> Option<(Round, Value)> {
+        let held = self.votes.remove(&first)?;
+        self.bytes -= bytes_of(&held.1);
+        Some(held)
     }
 
     fn last_before(&self, instance: Instance) -> Option<Vote> {
@@ -107,7 +134,7 @@ impl Votes {
             value,
         }) = old.part(from, to)
         {
-            self.votes.insert(first, (round, value));
+            self.insert(first, (round, value));
         }
     }
 }
@@ -129,6 +156,8 @@ impl Votes {
             assert!(value.end(*first) > *first, "a vote is for something");
         }
         if self.votes.len() <= FEW {
+            let bytes: usize = self.votes.values().map(|(_, value)| bytes_of(value)).sum();
+            assert_eq!(self.bytes, bytes, "bytes are counted");
             let mut behind = 0;
             for (first, (_, value)) in &self.votes {
                 assert!(*first >= behind, "votes overlap at {first}");

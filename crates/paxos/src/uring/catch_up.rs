@@ -9,6 +9,7 @@ use super::codec::{Source, fitting, vote_bytes};
 use super::context::Context;
 use super::learning::Learning;
 use super::questions::CatchUpPipeline;
+use super::reading::{Piecemeal, Reader, Reading};
 use super::snapshot::Snapshot;
 use super::snapshot_bytes::put_base;
 use super::voter::Voter;
@@ -266,11 +267,18 @@ pub enum Answer {
     Votes(Word),
     /// The instances are forgotten: this snapshot, in parts.
     Snapshot(Bytes),
+    /// The values are read back first.
+    Later,
 }
 
-/// The decided values of a range, from its beginning on, as many as one message takes. `next`: everything before is
-/// known.
-pub fn answer(cx: &Context, voter: &Voter, next: Instance, asked: Range<Instance>) -> Answer {
+/// The decided values of a range, from its beginning on, as many as one message takes; none if the log should have them
+/// and does not: another acceptor is asked then. `next`: everything before is known.
+pub fn answer(
+    cx: &Context,
+    (voter, reading): (&Voter, &mut Reading),
+    next: Instance,
+    (node, asked): (NodeId, Range<Instance>),
+) -> Answer {
     if asked.start < voter.kept() {
         let mut bytes = Vec::new();
         put_base(&mut bytes, voter.trimmed());
@@ -280,6 +288,19 @@ pub fn answer(cx: &Context, voter: &Voter, next: Instance, asked: Range<Instance
         true => asked.end,
         false => asked.end.min(next),
     };
+    let archived = asked.start..voter.resident().min(upto);
+    if !archived.is_empty() {
+        return match reading.get(Reader::Peer(node), archived) {
+            Piecemeal::Later => Answer::Later,
+            Piecemeal::Never => Answer::Votes(Word::Chosen(Vec::new())),
+            Piecemeal::Votes(votes) => {
+                let votes = votes.iter().cloned();
+                let votes = votes.map_while(|vote| vote.part(asked.start, upto));
+                let votes = fitting(votes.take(VOTES), cx.settings.word_bytes);
+                Answer::Votes(Word::Chosen(votes.collect()))
+            }
+        };
+    }
     let votes = voter.record().from(asked.start);
     let votes = votes.map_while(|vote| vote.part(asked.start, upto));
     let votes = fitting(votes.take(VOTES), cx.settings.word_bytes);

@@ -62,6 +62,9 @@ pub struct AcceptorConfig {
     /// The most bytes that are kept for partitions with accounts, about: the engine takes no messages while it keeps
     /// more.
     pub hold_bytes: u64,
+    /// The most bytes of decided values that are kept in memory, about: the log has the others, and they are read back
+    /// for those who ask. An acceptor that writes nothing keeps all.
+    pub memory_bytes: usize,
 }
 
 /// The settings of a learner: what the application is handed.
@@ -165,6 +168,7 @@ impl URingConfig {
                 disk_bytes: 16 << 20,
                 kept_instances: 15_000,
                 hold_bytes: 1 << 30,
+                memory_bytes: 64 << 20,
             },
             learner: LearnerConfig {
                 waiting_bytes: 8 << 20,

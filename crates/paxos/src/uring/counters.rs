@@ -32,6 +32,12 @@ counters! {
     uring_votes_fetched,
     /// Answers to those who asked for votes.
     uring_fetches_served,
+    /// Votes that were read back from this acceptor's log: their values had left memory.
+    uring_votes_read_back,
+    /// How often such votes could not be read back: who asked is told by another acceptor.
+    uring_reads_failed,
+    /// Instances that were forgotten because a log that was opened again had lost their values, which were not in memory.
+    uring_instances_lost,
     /// Votes that this node has told others that coordinate, for their rounds to begin.
     uring_votes_promised,
     /// Values that were decided, as far as this node has learnt.

@@ -13,6 +13,7 @@ mod unwritten;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::voter::LogRepair;
 use super::word::Word;
@@ -27,8 +28,8 @@ use unwritten::Unwritten;
 pub enum Effect {
     /// A message to a node.
     Say(NodeId, Word),
-    /// Phase 1B.
-    Promise(NodeId, Promise),
+    /// Phase 1B. It lacks the votes of these instances, which only the log has.
+    Promise(NodeId, Promise, Range<Instance>),
     /// The cluster is founded with this configuration.
     Found(Arc<Config>),
     /// The log has the whole state of this acceptor, and its name.

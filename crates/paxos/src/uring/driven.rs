@@ -2,6 +2,8 @@
 
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bytes::Bytes;
 
 use super::accounts::{Command, Table};
 use super::counters::URingCounters;
@@ -11,13 +13,15 @@ use super::membership::around;
 use super::snapshot::Snapshot;
 use super::status;
 use super::stream::Stream;
+use super::voter::Reopened;
 use super::word::Word;
 use crate::{Config, Instance, Round};
 use rota_core::contract::{
-    Class, Delivery, Engine, Input, NodeId, Output, Seq, Service, Status, SubmitError, Time,
+    Class, Delivery, Engine, Input, LogId, NodeId, Output, Seq, Service, Status, SubmitError, Time,
     TimerReason,
 };
 use rota_core::invariants;
+use rota_core::mutants::{self, Mutant};
 
 impl URing {
     /// The number of the newest configuration; 0 if there is none.
@@ -158,6 +162,45 @@ impl URing {
     }
 }
 
+/// The log of the acceptor.
+impl URing {
+    /// Gives up the log, as the fate of its records is unknown: everybody is told, and the log is to be opened again.
+    pub(super) fn give_up_log(&mut self) {
+        if !self.voter.give_up(&self.cx) {
+            return;
+        }
+        self.counters.uring_logs_given_up += 1;
+        self.look_at_log();
+        self.membership.foundation.stop();
+        self.outbox.out.push_back(Output::Reopen);
+        let here = Word::Hello(self.here());
+        self.links.say_to_all(&here);
+        self.look_again();
+    }
+
+    pub(super) fn on_reopened(&mut self, records: Vec<(LogId, u64, Bytes)>, lost_some: bool) {
+        let (lacks, kept) = (Reopened::of(&self.membership), self.voter.kept());
+        self.voter
+            .on_reopened(&self.cx, (records, lost_some), &lacks);
+        self.counters.uring_instances_lost += self.voter.kept() - kept;
+        self.look_at_log();
+    }
+
+    /// The log has the whole state of this acceptor.
+    pub(super) fn on_named(&mut self) {
+        // The acceptor has not voted for proposals of this round that came meanwhile.
+        let early = self.stream.is_some() && self.learning.learner.round() == self.number();
+        if self.voter.on_named(early) {
+            let here = Word::Hello(self.here());
+            self.links.say_to_all(&here);
+            self.try_to_found();
+            if !mutants::on(Mutant::U100) {
+                self.on_voting(self.cx.me.node);
+            }
+        }
+    }
+}
+
 impl Engine for URing {
     fn handle(&mut self, now: Time, input: Input) {
         self.cx.now = now;
@@ -275,6 +318,10 @@ impl Engine for URing {
                 self.needs.next_time(next, leads),
                 "u-ring: say what is needed",
             ),
+            (
+                self.reading.next_time(&self.cx),
+                "u-ring: ask for what the log does not have",
+            ),
         ];
         let times = times.into_iter();
         let (at, what) = times.filter_map(|(at, what)| Some((at?, what))).min()?;
@@ -301,7 +348,11 @@ impl Engine for URing {
         counters.add_to(&mut status.counters);
         let configuration = ("uring_configuration", self.number());
         let needed = ("uring_needed_bytes", self.learning.needed_bytes());
-        status.counters.extend([configuration, needed]);
+        let bytes = ("uring_memory_bytes", self.voter.record().bytes() as u64);
+        let archived = ("uring_votes_in_log", self.voter.archived_votes() as u64);
+        status
+            .counters
+            .extend([configuration, needed, bytes, archived]);
         status.notes.extend(status::needed(self));
         let rate = self.stream.as_ref().and_then(Stream::rate);
         let kbps = rate.map(|bits_per_second| bits_per_second / 1_000);

@@ -1,7 +1,6 @@
 //! A process: its parts, its inputs, and the steps that follow.
 
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::catch_up::CatchUp;
@@ -16,14 +15,13 @@ use super::membership::{Membership, around};
 use super::need::Needs;
 use super::own::InFlight;
 use super::peers::Peers;
+use super::reading::{Reader, Reading};
 use super::round::RoundState;
 use super::sending::Sending;
 use super::stream::Stream;
 use super::voter::{Reopened, Voter};
 use super::word::Word;
-use rota_core::contract::{
-    Incarnation, Input, LogId, NodeId, Output, Process, Session, StartState, Time,
-};
+use rota_core::contract::{Incarnation, Input, NodeId, Output, Process, Session, StartState, Time};
 use rota_core::mutants::{self, Mutant};
 use rota_core::pack::Outbox;
 use rota_core::random::Random;
@@ -45,6 +43,7 @@ pub struct URing {
     pub(super) leading: Option<RoundCoordinator>,
     pub(super) own: InFlight,
     pub(super) needs: Needs,
+    pub(super) reading: Reading,
     pub(super) sending: Sending,
     pub(super) outbox: Outputs,
     pub(super) counters: URingCounters,
@@ -100,6 +99,7 @@ impl URing {
             leading: None,
             own: InFlight::new(cx.me, outbox),
             needs: Needs::default(),
+            reading: Reading::default(),
             sending: Sending::default(),
             outbox: Outputs::default(),
             counters: URingCounters::default(),
@@ -132,7 +132,10 @@ impl URing {
             Input::Timer => self.on_timer(),
             Input::Arbitrated { number, chosen } => self.on_arbitrated(number, chosen),
             Input::Datagrams { bytes, segment, .. } => self.on_datagrams(&bytes, segment),
-            Input::Unreachable { .. } | Input::Fetched { .. } => {}
+            Input::Fetched {
+                from, to, records, ..
+            } => self.on_fetched(&(from..to), records),
+            Input::Unreachable { .. } => {}
         }
     }
 
@@ -185,6 +188,7 @@ impl URing {
         self.membership.absent.on_down(process, self.cx.now);
         self.membership.foundation.on_down(process);
         self.catch_up.on_down(&self.cx, node);
+        self.reading.forget(Reader::Peer(node));
         if let Some(leading) = &mut self.leading {
             leading.forget_parts(node);
         }
@@ -263,6 +267,7 @@ impl URing {
             }
         }
         self.ask_for_missing();
+        self.ask_elsewhere();
         self.watch();
         self.tell_needs();
     }
@@ -290,50 +295,12 @@ impl URing {
                 Effect::Say(node, word) => self.say(node, word),
                 Effect::Found(config) => self.know(&config),
                 Effect::Named => self.on_named(),
-                Effect::Promise(node, promise) if node == self.cx.me.node => {
-                    let word = Word::Promise(promise, false);
-                    self.outbox.loopback.push_back(word);
-                }
                 // The disk was slow, and another round has followed.
-                Effect::Promise(_, promise)
-                    if promise.round != self.number() && !mutants::on(Mutant::U114) => {}
-                Effect::Promise(node, promise) => {
-                    self.counters.uring_votes_promised += promise.votes.len() as u64;
-                    self.links.promise(node, promise);
-                }
-            }
-        }
-    }
-
-    /// Gives up the log, as the fate of its records is unknown: everybody is told, and the log is to be opened again.
-    fn give_up_log(&mut self) {
-        if !self.voter.give_up(&self.cx) {
-            return;
-        }
-        self.counters.uring_logs_given_up += 1;
-        self.membership.foundation.stop();
-        self.outbox.out.push_back(Output::Reopen);
-        let here = Word::Hello(self.here());
-        self.links.say_to_all(&here);
-        self.look_again();
-    }
-
-    fn on_reopened(&mut self, records: Vec<(LogId, u64, Bytes)>, lost_some: bool) {
-        let lacks = Reopened::of(&self.membership);
-        self.voter
-            .on_reopened(&self.cx, (records, lost_some), &lacks);
-    }
-
-    /// The log has the whole state of this acceptor.
-    fn on_named(&mut self) {
-        // The acceptor has not voted for proposals of this round that came meanwhile.
-        let early = self.stream.is_some() && self.learning.learner.round() == self.number();
-        if self.voter.on_named(early) {
-            let here = Word::Hello(self.here());
-            self.links.say_to_all(&here);
-            self.try_to_found();
-            if !mutants::on(Mutant::U100) {
-                self.on_voting(self.cx.me.node);
+                Effect::Promise(node, promise, _)
+                    if promise.round != self.number()
+                        && node != self.cx.me.node
+                        && !mutants::on(Mutant::U114) => {}
+                Effect::Promise(node, promise, lacks) => self.promised(node, promise, lacks),
             }
         }
     }
@@ -390,6 +357,7 @@ impl URing {
         self.links.check();
         self.membership.check(&self.cx);
         self.voter.check();
+        self.reading.check();
         self.learning.check();
         self.round.check(config.map(|config| &**config));
         self.own.check();

@@ -69,13 +69,8 @@ impl Found {
     }
 
     fn on_vote(&mut self, position: Instance, bytes: &Bytes) -> Option<()> {
-        let mut whole = Vec::with_capacity(8 + bytes.len());
-        whole.extend(position.to_le_bytes());
-        whole.extend_from_slice(bytes);
-        let mut source = Source(whole.into());
-        let vote = source.vote()?;
-        self.votes.push(vote);
-        source.is_over().then_some(())
+        self.votes.push(vote(position, bytes)?);
+        Some(())
     }
 
     fn on_state(&mut self, key: u64, bytes: Bytes, base: &mut SnapshotRecord) -> Option<()> {
@@ -115,4 +110,13 @@ impl Found {
             .chain(kept);
         Acceptor::restore(id, records)
     }
+}
+
+/// A vote in the log, by its position and its record.
+pub fn vote(position: Instance, bytes: &Bytes) -> Option<Vote> {
+    let mut whole = Vec::with_capacity(8 + bytes.len());
+    whole.extend(position.to_le_bytes());
+    whole.extend_from_slice(bytes);
+    let mut source = Source(whole.into());
+    source.vote().filter(|_| source.is_over())
 }

@@ -8,6 +8,7 @@ use super::backlog::Backlog;
 use super::context::Context;
 use super::hand_out::DeliveryQueue;
 use super::own::InFlight;
+use super::reading::{Reader, Reading};
 use super::resume::Snapshots;
 use super::snapshot::Snapshot;
 use super::voter::Voter;
@@ -85,9 +86,11 @@ impl Learning {
         }
     }
 
-    /// The next decided value. A process that keeps nothing learns only while the application has room.
+    /// The next decided value. A process that keeps nothing learns only while the application has room, and has got
+    /// what was kept before.
     pub fn next_decided(&mut self, remembers: bool) -> Option<Vote> {
-        let may_learn = remembers || self.hand_out.has_room();
+        let is_told = self.delivered.next >= self.next();
+        let may_learn = remembers || self.hand_out.has_room() && is_told;
         if may_learn { self.learner.take() } else { None }
     }
 
@@ -124,8 +127,18 @@ impl Learning {
         bound.map(|bound| accounts.needed().unwrap_or(last).min(last).max(bound))
     }
 
+    /// The first instance of which the application was told nothing.
+    pub const fn told_to(&self) -> Instance {
+        self.delivered.next
+    }
+
     /// Hands learnt values, which the acceptor keeps, to the application, as far as that has room.
-    pub fn hand_out_more(&mut self, cx: &Context, voter: &Voter, own: &mut InFlight) {
+    pub fn hand_out_more(
+        &mut self,
+        cx: &Context,
+        (voter, reading): (&Voter, &mut Reading),
+        own: &mut InFlight,
+    ) {
         let next = self.next();
         while self.delivered.next < next && self.hand_out.has_room() {
             if self.delivered.next < voter.kept() {
@@ -137,12 +150,19 @@ impl Learning {
                 self.miss(cx, base.clone(), own);
                 continue;
             }
-            let vote = voter.record().at(self.delivered.next);
+            let at = self.delivered.next;
+            let vote = match at < voter.resident() {
+                true => reading.first(at..voter.resident().min(next)),
+                false => voter.record().at(at),
+            };
             let vote = vote.and_then(|vote| self.next_part(&vote, next));
             let Some(vote) = vote else {
                 return;
             };
             self.hand_out_one(cx, &vote, own);
+        }
+        if self.delivered.next >= voter.resident() {
+            reading.forget(Reader::Application);
         }
     }
 

@@ -26,6 +26,7 @@
 //! * `learning`: the decided values, those that count, and those that the application has got (`hand_out`; `resume`: an
 //!   application with a state);
 //! * `catch_up`: decided instances that did not come along the ring (`questions`);
+//! * `reading`: votes that have left memory (`voter/memory`, `voter/archive`), and are read back from the log;
 //! * `stream`: the ring of the configuration: its `places`, the `predecessor`, the `successor` with what it was told
 //!   (`following`), `pass`: batches, and `window`: proposals;
 //! * `dissemination`: the ways of values. `along_ring` is that of U-Ring Paxos. `by_multicast` is that of Ring Paxos,
@@ -68,6 +69,7 @@ mod peers;
 mod questions;
 mod queue;
 mod rate;
+mod reading;
 mod requests;
 mod resume;
 mod ring;

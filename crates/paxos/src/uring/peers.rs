@@ -46,6 +46,8 @@ pub struct Peer {
     /// The instances that it has asked for, in order. Answers are made when they leave: an old question may be given
     /// up, or its instances forgotten.
     asked: VecDeque<Range<Instance>>,
+    /// The first of them waits for the disk.
+    reads: bool,
     /// The bytes of a snapshot that were told, and the rest.
     base: Option<(u64, Bytes)>,
     /// A promise whose votes were not all sent, and the number that were.
@@ -111,6 +113,7 @@ impl Peers {
             words: VecDeque::new(),
             dropped: 0,
             asked: VecDeque::new(),
+            reads: false,
             base: None,
             promise: None,
             part_is_next: false,
@@ -217,15 +220,23 @@ impl Peers {
     pub fn next_part(
         &mut self,
         kept: Instance,
-        answer: impl Fn(Range<Instance>) -> Answer,
+        mut answer: impl FnMut(NodeId, Range<Instance>) -> Answer,
     ) -> Option<Output> {
-        // Snapshots are large: one is made only if it is told.
-        let answer = |about: Range<Instance>, has_base: bool| {
-            (!has_base || about.start >= kept).then(|| answer(about))
-        };
-        self.up
-            .values_mut()
-            .find_map(|peer| peer.next_part(self.word_bytes, &answer))
+        let enough = self.word_bytes;
+        self.up.iter_mut().find_map(|(node, peer)| {
+            // Snapshots are large: one is made only if it is told.
+            let mut answer = |about: Range<Instance>, has_base: bool| {
+                (!has_base || about.start >= kept).then(|| answer(*node, about))
+            };
+            peer.next_part(enough, &mut answer)
+        })
+    }
+
+    /// Votes for which a node's first question waited were read back.
+    pub fn has_read(&mut self, node: NodeId) {
+        if let Some(peer) = self.up.get_mut(&node) {
+            peer.reads = false;
+        }
     }
 }
 

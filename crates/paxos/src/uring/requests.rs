@@ -3,12 +3,14 @@
 
 use alloc::vec::Vec;
 use bytes::Bytes;
+use core::ops::Range;
 
 use super::catch_up::{self, Brought};
 use super::dissemination::Ask;
 use super::engine::URing;
 use super::lead::RoundCoordinator;
 use super::parts::Dropped;
+use super::reading::{Piecemeal, Reader};
 use super::snapshot::Snapshot;
 use super::word::Word;
 use crate::{Instance, ValueId, Vote};
@@ -72,13 +74,17 @@ impl URing {
     /// The next part of a long message to another process.
     pub(super) fn next_part(&mut self) -> Option<Output> {
         let next = self.learning.next();
-        let answer = |about| catch_up::answer(&self.cx, &self.voter, next, about);
+        let answer = |node, about| {
+            let reading = &mut self.reading;
+            catch_up::answer(&self.cx, (&self.voter, reading), next, (node, about))
+        };
         self.links.next_part(self.voter.kept(), answer)
     }
 
     /// Takes the answer.
     pub(super) fn on_chosen(&mut self, node: NodeId, votes: &[Vote]) {
         self.counters.uring_votes_fetched += votes.len() as u64;
+        self.reading.on_told(self.learning.told_to(), votes);
         let learner = &mut self.learning.learner;
         self.catch_up.on_chosen(&self.cx, learner, (node, votes));
     }
@@ -112,6 +118,64 @@ impl URing {
         if self.voter.is_acceptor() {
             let number = self.number();
             self.voter.rest_on(&self.cx, base, Some(number));
+        }
+    }
+}
+
+/// Votes that only the log has.
+impl URing {
+    /// The disk has read some, or cannot.
+    pub(super) fn on_fetched(&mut self, asked: &Range<Instance>, records: Vec<(u64, Bytes)>) {
+        let is_over = asked.start < self.voter.kept();
+        let votes = self.voter.read_back(asked, records);
+        let (count, is_read) = (votes.len() as u64, !votes.is_empty());
+        let Some(reader) = self.reading.on_fetched(asked, votes, is_over) else {
+            return;
+        };
+        self.counters.uring_votes_read_back += count;
+        self.counters.uring_reads_failed += u64::from(!is_read && !is_over);
+        match reader {
+            // The application and the snapshot are looked after in any case.
+            Reader::Application | Reader::Snapshot => {}
+            Reader::Peer(node) => self.links.has_read(node),
+            Reader::Promise(node) if is_over => self.promise_anew(node),
+            Reader::Promise(node) => self.go_on_promising(node),
+        }
+    }
+
+    /// Forgets what waits for values that have to be read back first, as those come.
+    pub(super) fn read_to_forget(&mut self) {
+        while self.voter.is_readable()
+            && let Some(at) = self.voter.lacks_to_forget()
+        {
+            let vote = match self.reading.get(Reader::Snapshot, at..at + 1) {
+                Piecemeal::Later => return,
+                Piecemeal::Never => None,
+                Piecemeal::Votes(votes) => votes.front().cloned(),
+            };
+            self.voter.fill(&self.cx, at, vote.as_ref());
+        }
+    }
+
+    /// Asks others for values that the application waits for, and that the log should have and does not.
+    pub(super) fn ask_elsewhere(&mut self) {
+        if !self.reading.is_stuck() {
+            return;
+        }
+        let nodes = self.membership.informants(&self.cx, &self.links);
+        let from = self.learning.told_to();
+        let upto = self.voter.resident();
+        if let Some(node) = self.reading.ask(&self.cx, &nodes) {
+            self.say(node, Word::Fetch(from, upto));
+        }
+    }
+
+    /// The log is away, or open again: nobody waits for it any more.
+    pub(super) fn look_at_log(&mut self) {
+        for reader in self.reading.close(!self.voter.is_readable()) {
+            if let Reader::Peer(node) = reader {
+                self.links.has_read(node);
+            }
         }
     }
 }

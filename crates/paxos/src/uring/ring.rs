@@ -1,7 +1,9 @@
-//! Messages along the ring: those between neighbours, and batches of values, proposals and votes.
+//! Messages along the ring: those between neighbours, and batches of values, proposals and votes; and promises, which
+//! may have to wait for the log.
 
 use alloc::vec::Vec;
 use bytes::Bytes;
+use core::ops::Range;
 
 use super::codec::MOST_NUMBER;
 use super::dissemination::Resolved;
@@ -9,8 +11,8 @@ use super::engine::{Life, URing};
 use super::stream::Progress;
 use super::wire::Records;
 use super::word::{Head, Proposal, Record, ResumeFrom, Word};
-use crate::{Instance, ValueId};
-use rota_core::contract::{Output, Process};
+use crate::{Instance, Promise, ValueId};
+use rota_core::contract::{NodeId, Output, Process};
 use rota_core::mutants::{self, Mutant};
 
 impl URing {
@@ -208,7 +210,8 @@ impl URing {
         }
         let output = self.follow().or_else(|| self.batch());
         let output = output.or_else(|| self.next_part());
-        output.or_else(|| self.multicast())
+        let output = output.or_else(|| self.multicast());
+        output.or_else(|| self.reading.next())
     }
 
     /// Tells the predecessor from which instance on to send, if it is to be told and can be.
@@ -297,5 +300,48 @@ impl URing {
         self.counters.uring_batches_sent += 1;
         self.counters.uring_batch_bytes_sent += bytes.len() as u64;
         Some(peer.send_along(bytes))
+    }
+}
+
+/// Promises on their way to coordinators.
+impl URing {
+    /// A promise is made. `lacks`: the instances whose votes it lacks, as only the log has them.
+    pub(super) fn promised(&mut self, node: NodeId, promise: Promise, lacks: Range<Instance>) {
+        match lacks.is_empty() || mutants::on(Mutant::U126) {
+            true => self.tell_promise(node, promise),
+            false => {
+                self.reading.owe(node, promise, lacks);
+                self.go_on_promising(node);
+            }
+        }
+    }
+
+    fn tell_promise(&mut self, node: NodeId, promise: Promise) {
+        if node == self.cx.me.node {
+            let word = Word::Promise(promise, false);
+            return self.outbox.loopback.push_back(word);
+        }
+        self.counters.uring_votes_promised += promise.votes.len() as u64;
+        self.links.promise(node, promise);
+    }
+
+    pub(super) fn go_on_promising(&mut self, node: NodeId) {
+        if let Some(Ok(promise)) = self.reading.go_on(node) {
+            self.tell_promise(node, promise);
+        }
+    }
+
+    /// Some votes that a promise lacked are forgotten meanwhile: one that says so is made.
+    pub(super) fn promise_anew(&mut self, node: NodeId) {
+        let owed = self.reading.take_owed(node);
+        let config = self.membership.config();
+        if let (Some(owed), Some(config)) = (owed, config)
+            && owed.round == config.number
+            && self.voter.votes()
+        {
+            let about = (owed.round, owed.from);
+            let next = self.learning.next();
+            self.voter.promise(config.coordinator, about, next);
+        }
     }
 }

@@ -280,8 +280,8 @@ impl URing {
                     .hand_out_at_once(&self.cx, &vote, &mut self.own),
             }
         }
-        self.learning
-            .hand_out_more(&self.cx, &self.voter, &mut self.own);
+        let from = (&self.voter, &mut self.reading);
+        self.learning.hand_out_more(&self.cx, from, &mut self.own);
         let (next, begun) = (self.learning.next(), self.learning.learner.round());
         self.voter.promise_again(next, begun);
         self.on_reached();
@@ -354,6 +354,8 @@ impl URing {
         let learnt = || config.map_or(0, |config| round.learnt_by_majority(config));
         let needed = self.learning.needed(self.cx.settings.acceptor.hold_bytes);
         self.voter.trim(&self.cx, (next, needed), learnt);
+        self.read_to_forget();
+        self.voter.part_with_some(&self.cx, next);
     }
 
     /// The index of this acceptor in the configuration.

@@ -65,7 +65,7 @@ impl Snapshot {
                 if counts {
                     match super::value::account(frame) {
                         Some(command) => self.account(vote.first, command),
-                        None => self.open(id.process, vote.first, frame),
+                        None => self.open(id.process, vote.first, super::value::cut(frame), frame),
                     }
                 }
                 counts
@@ -88,6 +88,36 @@ impl Snapshot {
                 true
             }
             Value::Skip(_) => false,
+        }
+    }
+
+    /// The same of a value with messages that is not in memory: its instance, its name, and whether it is cut
+    /// ([`super::value::cut`]). The snapshot may lack it then.
+    pub fn advance_without(&mut self, at: Instance, id: ValueId, cut: Option<bool>) {
+        self.next = at + 1;
+        if self.table.take(id) {
+            self.open(id.process, at, cut, &Bytes::new());
+        }
+    }
+
+    /// The instances of values of messages that go on behind it, which it lacks.
+    pub fn lacks(&self) -> Vec<Instance> {
+        let values = self.open.values().flat_map(|open| &open.values);
+        let lacks = values.filter(|(_, value)| value.is_empty());
+        let mut lacks: Vec<Instance> = lacks.map(|(at, _)| *at).collect();
+        lacks.sort_unstable();
+        lacks
+    }
+
+    /// It gets a value that it lacks. `None`: that cannot be read, and the message is forgotten.
+    pub fn fill(&mut self, at: Instance, value: Option<&Bytes>) {
+        for open in self.open.values_mut() {
+            let of = open.values.iter_mut().find(|(of, _)| *of == at);
+            match (of, value) {
+                (None, _) => {}
+                (Some((_, lacks)), Some(value)) => *lacks = value.clone(),
+                (Some(_), None) => open.values.clear(),
+            }
         }
     }
 
@@ -143,11 +173,11 @@ impl Snapshot {
         let _ = self.accounts.apply((at, time), command);
     }
 
-    fn open(&mut self, process: Process, at: Instance, value: &Bytes) {
+    fn open(&mut self, process: Process, at: Instance, cut: Option<bool>, value: &Bytes) {
         if mutants::on(Mutant::U09) {
             return;
         }
-        match super::value::cut(value) {
+        match cut {
             None => {
                 self.open.remove(&process);
             }

@@ -4,7 +4,9 @@
 //! state in memory, and goes on learning. When the log is open again it is brought to the state in memory, which is
 //! never less than what was told to be durable ([`refill`]); then the acceptor votes again.
 
+mod archive;
 mod log;
+mod memory;
 mod refill;
 
 use alloc::sync::Arc;
@@ -15,17 +17,13 @@ use super::disk::{Disk, Effect};
 use super::found::Found;
 use super::snapshot::Snapshot;
 use crate::{Acceptor, AcceptorId, Config, Instance, Round, Slot, Verdict, Vote, Votes};
+use archive::Archive;
+use memory::HINT_EVERY;
 use rota_core::contract::{Output, Process, Time};
 use rota_core::mutants::{self, Mutant};
 
 pub use log::Reopened;
 pub use refill::LogRepair;
-
-/// A hint at the decided instances is written once in this many instances.
-const HINT_EVERY: u64 = 32;
-
-/// The most records that are forgotten at once: others wait meanwhile.
-const MOST_AT_ONCE: usize = 4096;
 
 /// The instances that an acceptor lacked when it promised.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +49,10 @@ pub struct Voter {
     lack: Option<Lack>,
     /// The snapshot of everything that it has forgotten.
     trimmed: Snapshot,
+    /// The votes that only the log has.
+    archive: Archive,
+    /// The snapshot that is next, while values of it are read back.
+    forgetting: Option<Snapshot>,
     /// The hint that was written last.
     hinted: Instance,
     disk: Disk,
@@ -73,6 +75,8 @@ impl Voter {
             early: false,
             lack: None,
             trimmed: Snapshot::default(),
+            archive: Archive::default(),
+            forgetting: None,
             hinted: 0,
             disk: Disk::new(
                 cx.settings.acceptor.forgets,
@@ -147,7 +151,7 @@ impl Voter {
         self.acceptor.kept()
     }
 
-    /// Its votes, and what it has learnt.
+    /// Its votes, and what it has learnt, as far as they are in memory: from [`Self::resident`] on.
     pub fn record(&self) -> &Votes {
         self.acceptor.votes()
     }
@@ -193,7 +197,8 @@ impl Voter {
             self.hold(next);
         }
         if let Ok(promise) = self.acceptor.prepare(round, from, next) {
-            self.when_durable(Effect::Promise(to.node, promise), Mutant::U01);
+            let lacks = self.archived(from);
+            self.when_durable(Effect::Promise(to.node, promise, lacks), Mutant::U01);
         }
     }
 
@@ -236,79 +241,6 @@ impl Voter {
             self.hinted = upto;
             self.disk.put_decided(upto);
         }
-    }
-
-    /// Forgets instances that are far behind `next`, before which everything was learnt here, but none from `learnt`
-    /// on, which a majority may not have learnt, and none from `needed` on, which partitions need.
-    pub fn trim(
-        &mut self,
-        cx: &Context,
-        (next, needed): (Instance, Option<Instance>),
-        learnt: impl FnOnce() -> Instance,
-    ) {
-        debug_assert_eq!(
-            self.acceptor.kept(),
-            self.trimmed.next,
-            "who has forgotten has a base"
-        );
-        let keep = match mutants::on(Mutant::U56) {
-            true => cx.settings.acceptor.kept_instances / 16,
-            false => cx.settings.acceptor.kept_instances,
-        };
-        // Not one by one.
-        let slack = (keep / 16).max(1);
-        let needed = needed.filter(|_| !mutants::on(Mutant::U119));
-        let is_needed = needed.is_some_and(|needed| needed <= self.trimmed.next);
-        if next >= self.trimmed.next + keep + slack && !is_needed {
-            // Instances that others have to learn yet are not forgotten: if this acceptor dies, no other may be able to
-            // tell them. Others that are restarted can tell only the instances before their hints.
-            let hinted = match mutants::on(Mutant::U80) {
-                true => 0,
-                false => HINT_EVERY,
-            };
-            let below = learnt().saturating_sub(hinted).min(next - keep);
-            let below = below.min(needed.unwrap_or(below));
-            if below > self.trimmed.next {
-                self.trim_to(cx, below);
-            }
-        }
-    }
-
-    /// Forgets everything below here, or as much as is forgotten at once.
-    fn trim_to(&mut self, cx: &Context, below: Instance) {
-        let mut base = self.trimmed.clone();
-        // The rest follows soon: others wait for this process.
-        let votes = self.acceptor.votes().from(base.next);
-        let mut votes = votes.take_while(|vote| vote.first < below);
-        let last = votes.nth(MOST_AT_ONCE);
-        drop(votes);
-        let below = below.min(last.map_or(below, |vote| vote.first));
-        let votes = self.acceptor.votes().from(base.next);
-        for vote in votes.map_while(|vote| vote.part(0, below)) {
-            if !mutants::on(Mutant::U11) {
-                base.advance(&vote);
-            }
-        }
-        base.next = below;
-        self.rest_on(cx, base, None);
-    }
-
-    /// Forgets everything before a snapshot. `lacks`: none of the values of messages that go on behind it is among the
-    /// votes; they become votes of this round at least.
-    pub fn rest_on(&mut self, cx: &Context, mut base: Snapshot, lacks: Option<Round>) {
-        let most = 4 * cx.settings.acceptor.kept_instances;
-        base.forget_open(base.next.saturating_sub(most));
-        self.acceptor.trim(base.next);
-        let lacks = lacks.filter(|_| !mutants::on(Mutant::U62));
-        let values = lacks.map_or_else(Vec::new, |number| base.values(self.label(number)));
-        self.disk.put_base(&base, values);
-        self.trimmed = base;
-    }
-
-    /// A round for votes for decided values: no other value was or will be voted for in it, and no vote for the same
-    /// instance is of a higher one.
-    fn label(&self, number: Round) -> Round {
-        self.acceptor.promised().max(number)
     }
 
     /// This configuration is the newest.
@@ -392,6 +324,8 @@ impl Voter {
             "only acceptors promise"
         );
         assert!(self.hang_patience >= 1, "a disk is waited for");
+        self.archive
+            .check(self.acceptor.kept(), self.acceptor.resident());
         self.acceptor.check();
         self.disk.check();
         self.trimmed.table.check();

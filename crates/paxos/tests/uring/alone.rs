@@ -13,7 +13,7 @@ use rota_paxos as paxos;
 use rota_paxos::uring::{
     Hello, Record, Records, ResumeFrom, Said, Snapshot, URing, URingConfig, Word, decode,
 };
-use rota_paxos::{AcceptorId, Config, STATE_LOG};
+use rota_paxos::{AcceptorId, Config, STATE_LOG, VOTES_LOG};
 
 use super::datagrams::SETTINGS;
 use super::disk::{Disk, Mode};
@@ -83,6 +83,8 @@ pub struct Alone {
     pub reopens: u32,
     /// The numbers for which it has asked the service.
     pub wanted: Vec<u64>,
+    /// The votes that it wants to read back: the first position, and the one behind the last.
+    pub fetches: Vec<(u64, u64)>,
 }
 
 impl Alone {
@@ -134,6 +136,7 @@ impl Alone {
             sent_bytes: std::collections::BTreeMap::new(),
             reopens: 0,
             wanted: Vec::new(),
+            fetches: Vec::new(),
         };
         let seed = 1;
         alone.tell(Input::Start(StartState {
@@ -170,6 +173,10 @@ impl Alone {
                 }
                 Output::Reopen => self.reopens += 1,
                 Output::Arbitrate { number, .. } => self.wanted.push(number),
+                Output::Fetch { log, from, to } => {
+                    assert_eq!(log, VOTES_LOG);
+                    self.fetches.push((from, to));
+                }
                 other => panic!("{other:?}"),
             }
         }
@@ -228,6 +235,33 @@ impl Alone {
         disk.waiting.push_back((PersistId(1), first));
         disk.answer(PersistId(1), Mode::Sync);
         disk.found()
+    }
+
+    /// The votes on its disk of these instances.
+    pub fn votes_on_disk(&self, (from, to): (u64, u64)) -> Vec<(u64, Bytes)> {
+        let all = self.all_on_disk().into_iter();
+        let votes = all.filter(|(log, ..)| *log == VOTES_LOG);
+        let votes = votes.map(|(_, at, bytes)| (at, bytes));
+        votes.filter(|(at, _)| (from..to).contains(at)).collect()
+    }
+
+    /// Its disk answers with these records to what it wanted to read back first.
+    pub fn read(&mut self, records: Vec<(u64, Bytes)>) {
+        let (from, to) = self.fetches.remove(0);
+        let log = VOTES_LOG;
+        self.tell(Input::Fetched {
+            log,
+            from,
+            to,
+            records,
+        });
+    }
+
+    /// Its disk answers all that it wants to read back.
+    pub fn read_all(&mut self) {
+        while let Some(wanted) = self.fetches.first() {
+            self.read(self.votes_on_disk(*wanted));
+        }
     }
 
     /// The same, with all of them.

@@ -33,7 +33,7 @@ pub fn keeps_little() -> URingConfig {
 }
 
 /// The values of these messages of the third, of which each begins in a value of its own.
-fn values(messages: &[usize]) -> Vec<(ValueId, Bytes)> {
+pub fn values(messages: &[usize]) -> Vec<(ValueId, Bytes)> {
     let mut third = Alone::with(keeps_little(), process(3, 1), Vec::new());
     third.join();
     follow_third(&mut third);

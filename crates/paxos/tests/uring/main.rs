@@ -8,6 +8,7 @@
 
 mod accounts;
 mod alone;
+mod archive;
 mod base;
 mod behind;
 #[cfg(not(feature = "mutants"))]

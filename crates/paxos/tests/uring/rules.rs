@@ -11,8 +11,8 @@ use rota_paxos::{Ballot, Config, STATE_LOG, ValueId};
 
 use super::alone::{Alone, FOUNDED, new_here, process, settings};
 use super::{
-    accounts, base, behind, cut, foundations, full, logs, lost, outside, passed, rate, rounds,
-    slow, turns,
+    accounts, archive, base, behind, cut, foundations, full, logs, lost, outside, passed, rate,
+    rounds, slow, turns,
 };
 
 /// The key of what was promised, in the log of states.
@@ -21,7 +21,25 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 111] = [
+pub const RULES: [Rule; 120] = [
+    (Mutant::U125, archive::what_is_not_durable_stays_in_memory),
+    (Mutant::U126, archive::a_promise_tells_what_only_the_log_has),
+    (Mutant::U127, archive::no_other_value_is_told),
+    (Mutant::U128, archive::nothing_is_told_behind_a_gap),
+    (
+        Mutant::U129,
+        archive::who_begins_at_a_base_is_told_what_left_memory,
+    ),
+    (
+        Mutant::U130,
+        archive::a_question_that_waits_for_the_disk_holds_up_nothing,
+    ),
+    (Mutant::U131, archive::what_a_log_has_lost_is_forgotten),
+    (
+        Mutant::U132,
+        archive::what_cannot_be_read_back_is_asked_of_others,
+    ),
+    (Mutant::U133, archive::values_leave_memory),
     (Mutant::U115, accounts::each_partition_counts_for_itself),
     (Mutant::U116, accounts::an_empty_store_has_no_checkpoint),
     (Mutant::U117, accounts::a_pin_keeps_what_is_needed),

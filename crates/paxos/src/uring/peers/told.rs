@@ -16,7 +16,7 @@ impl Peer {
     pub(super) fn next_part(
         &mut self,
         enough: usize,
-        answer: &impl Fn(Range<Instance>, bool) -> Option<Answer>,
+        answer: &mut impl FnMut(Range<Instance>, bool) -> Option<Answer>,
     ) -> Option<Output> {
         if !self.has_parts() || !self.words.is_empty() || !self.may_tell() {
             return None;
@@ -51,9 +51,10 @@ impl Peer {
         rest.len() <= SMALL / 16 && bytes() <= SMALL && !mutants::on(Mutant::U110)
     }
 
-    /// Whether there is more to tell than words.
+    /// Whether there is more to tell than words. A question that waits for the disk holds up nothing.
     pub(super) fn has_parts(&self) -> bool {
-        !self.asked.is_empty() || self.promise.is_some() || self.base.is_some()
+        let reads = self.reads && !mutants::on(Mutant::U130);
+        !self.asked.is_empty() && !reads || self.promise.is_some() || self.base.is_some()
     }
 
     pub(super) fn asks(&mut self, about: Range<Instance>) {
@@ -65,6 +66,7 @@ impl Peer {
         } else {
             let old = (self.asked.len() + 1).saturating_sub(ASKED);
             self.asked.drain(..old);
+            self.reads &= old == 0;
             self.asked.push_back(about);
         }
     }
@@ -73,11 +75,17 @@ impl Peer {
     /// for several questions.
     fn answer_part(
         &mut self,
-        answer: &impl Fn(Range<Instance>, bool) -> Option<Answer>,
+        answer: &mut impl FnMut(Range<Instance>, bool) -> Option<Answer>,
     ) -> Option<Word> {
-        while let Some(about) = self.asked.pop_front() {
-            match answer(about, self.base.is_some()) {
+        while !self.reads
+            && let Some(about) = self.asked.pop_front()
+        {
+            match answer(about.clone(), self.base.is_some()) {
                 Some(Answer::Votes(word)) => return Some(word),
+                Some(Answer::Later) => {
+                    self.asked.push_front(about);
+                    self.reads = true;
+                }
                 Some(Answer::Snapshot(base)) => self.base = Some((0, base)),
                 None => {}
             }

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::super::context::Context;
+use super::super::disk::Effect;
 use super::super::found::Found;
 use super::super::membership::Membership;
 use super::Voter;
@@ -104,7 +105,9 @@ impl Voter {
             return;
         }
         let votes = found.votes.into_iter().map(|vote| (vote.first, vote));
-        self.write_all(cx, votes.collect(), lacks);
+        let votes = votes.collect();
+        self.forget_lost(cx, &votes);
+        self.write_all(cx, votes, lacks);
     }
 
     /// A process that has just started gives its log everything if that has no name. A log in which a first part is
@@ -196,5 +199,51 @@ impl Voter {
         // The name comes last: a log without a name, or one of which something was lost, is another acceptor's until
         // then.
         self.disk.put_store(self.acceptor.id().store);
+    }
+}
+
+/// The repair of a log that was opened again.
+impl Voter {
+    /// Hands the disk more of the votes that its log lacks, as far as there is room. `numbers`: the newest
+    /// configuration, and the newest that is complete; `next`: all before is learnt.
+    pub fn refill(&mut self, numbers: (Round, Round), next: Instance) {
+        let mut room = self.disk.room();
+        while room > 0
+            && let Some(refill) = self.disk.refill().filter(|refill| !refill.is_ending)
+        {
+            let Some(vote) = refill.next(&self.acceptor) else {
+                return self.end_refill(numbers, next);
+            };
+            room = room.saturating_sub(self.disk.put_again(Record::Voted(vote)));
+        }
+    }
+
+    /// Puts the records that speak of the votes, and the name, when the log has all votes.
+    fn end_refill(&mut self, numbers: (Round, Round), next: Instance) {
+        let is_idle = self.disk.is_idle();
+        let Some(refill) = self.disk.refill().filter(|_| is_idle) else {
+            return;
+        };
+        refill.is_ending = true;
+        self.put_all(numbers, next);
+        self.disk.then(Effect::Named);
+        self.disk.hand_over();
+    }
+
+    /// The last of it is written. Returns whether that is all: then little has come meanwhile, and goes behind.
+    pub(super) fn end_rest(&mut self) -> bool {
+        let little = self.disk.room() / 4;
+        let refill = self.disk.refill();
+        let rest = refill.map(|refill| refill.rest(&self.acceptor, little));
+        match rest {
+            Some(None) => return false,
+            Some(Some(rest)) => {
+                for vote in rest {
+                    self.disk.put_again(Record::Voted(vote));
+                }
+            }
+            None => {}
+        }
+        true
     }
 }

@@ -9,9 +9,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::super::disk::Effect;
-use super::Voter;
-use crate::{Acceptor, Instance, Record, Round, Value, Vote};
+use crate::{Acceptor, Instance, Record, Value, Vote};
 use rota_core::mutants::{self, Mutant};
 
 /// The repair of a log: its progress towards the state in memory.
@@ -22,7 +20,7 @@ pub struct LogRepair {
     /// The votes in the log when it was opened.
     has: BTreeMap<Instance, Vote>,
     /// The last of it is being written.
-    is_ending: bool,
+    pub(super) is_ending: bool,
 }
 
 impl LogRepair {
@@ -41,7 +39,7 @@ impl LogRepair {
     }
 
     /// The next vote that the log lacks.
-    fn next(&mut self, acceptor: &Acceptor) -> Option<Vote> {
+    pub(super) fn next(&mut self, acceptor: &Acceptor) -> Option<Vote> {
         let votes = acceptor.votes().from(self.next);
         for vote in votes {
             self.next = vote.end();
@@ -54,7 +52,7 @@ impl LogRepair {
 
     /// The last of it is written. If more than `most` bytes have come meanwhile, goes on; else returns the votes that
     /// have come.
-    fn rest(&mut self, acceptor: &Acceptor, most: usize) -> Option<Vec<Vote>> {
+    pub(super) fn rest(&mut self, acceptor: &Acceptor, most: usize) -> Option<Vec<Vote>> {
         let bytes = |vote: Vote| match &vote.value {
             Value::Packet { frame, .. } => frame.len(),
             Value::Members(..) | Value::Skip(_) => 0,
@@ -63,50 +61,5 @@ impl LogRepair {
         self.is_ending = rest.map(bytes).sum::<usize>() <= most;
         self.is_ending
             .then(|| acceptor.votes().from(self.next).collect())
-    }
-}
-
-impl Voter {
-    /// Hands the disk more of the votes that its log lacks, as far as there is room. `numbers`: the newest
-    /// configuration, and the newest that is complete; `next`: all before is learnt.
-    pub fn refill(&mut self, numbers: (Round, Round), next: Instance) {
-        let mut room = self.disk.room();
-        while room > 0
-            && let Some(refill) = self.disk.refill().filter(|refill| !refill.is_ending)
-        {
-            let Some(vote) = refill.next(&self.acceptor) else {
-                return self.end_refill(numbers, next);
-            };
-            room = room.saturating_sub(self.disk.put_again(Record::Voted(vote)));
-        }
-    }
-
-    /// Puts the records that speak of the votes, and the name, when the log has all votes.
-    fn end_refill(&mut self, numbers: (Round, Round), next: Instance) {
-        let is_idle = self.disk.is_idle();
-        let Some(refill) = self.disk.refill().filter(|_| is_idle) else {
-            return;
-        };
-        refill.is_ending = true;
-        self.put_all(numbers, next);
-        self.disk.then(Effect::Named);
-        self.disk.hand_over();
-    }
-
-    /// The last of it is written. Returns whether that is all: then little has come meanwhile, and goes behind.
-    pub(super) fn end_rest(&mut self) -> bool {
-        let little = self.disk.room() / 4;
-        let refill = self.disk.refill();
-        let rest = refill.map(|refill| refill.rest(&self.acceptor, little));
-        match rest {
-            Some(None) => return false,
-            Some(Some(rest)) => {
-                for vote in rest {
-                    self.disk.put_again(Record::Voted(vote));
-                }
-            }
-            None => {}
-        }
-        true
     }
 }
