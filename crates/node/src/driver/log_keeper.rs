@@ -166,9 +166,14 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
         }
         // The work between groups may have taken long, too.
         desk.writing = desk.asked.take();
+        // What is to be read is read when the log is open again.
+        let fetch = match desk.given_up {
+            true => None,
+            false => desk.fetches.pop_front(),
+        };
         Work {
             requests,
-            fetch: desk.fetches.pop_front(),
+            fetch,
             synced: desk.synced.take(),
             spare_written: std::mem::take(&mut desk.spare_written),
             given_up: desk.given_up,

@@ -100,6 +100,19 @@ fn a_log_that_has_failed_is_opened_again_only_when_the_engine_gives_it_up() {
 }
 
 #[test]
+fn what_is_to_be_read_when_the_log_is_given_up_is_read_when_it_is_open_again() {
+    let mut world = world(Mode::Sync);
+    world.say([vote_of(1), token(1, Some(1))]);
+    world.sync_has_begun();
+    // Both wait for the thread.
+    world.say([fetch(VOTES_LOG, 0, 9), Output::Reopen]);
+    world.gate.closed.store(false, SeqCst);
+    world.outcomes.send(Outcome::Good).unwrap();
+    assert_eq!(world.reopened(), ((Some(1), vec![1]), false));
+    assert_eq!(world.fetched().len(), 1);
+}
+
+#[test]
 fn what_hangs_when_the_log_is_given_up_is_nobodys_and_the_log_is_opened_when_it_ends() {
     let mut world = world(Mode::Sync);
     world.say([vote_of(1), token(1, Some(1))]);
