@@ -195,6 +195,12 @@ const CASES: &[Case] = &[
         outcome: None,
     },
     Case {
+        setting: "paxos.memory_bytes",
+        both: with_votes,
+        second: |config| paxos(config).memory_bytes = NonZeroU64::new(1 << 20),
+        outcome: None,
+    },
+    Case {
         setting: "paxos.instance_per_message",
         both: with_votes,
         second: |config| paxos(config).instance_per_message = true,

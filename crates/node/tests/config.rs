@@ -330,6 +330,7 @@ fn who_votes_is_set_or_the_first_five_and_votes_are_synced_unless_something_else
         storage: VoteStorage::Memory,
         instance_per_message: true,
         kept_instances: NonZeroU64::new(70_000),
+        memory_bytes: NonZeroU64::new(5 << 20),
         ..PaxosConfig::default()
     });
     config.check().unwrap();
@@ -337,6 +338,7 @@ fn who_votes_is_set_or_the_first_five_and_votes_are_synced_unless_something_else
     let engine = config.uring_config(&config.ring_config());
     assert!(engine.proposer.value_per_message);
     assert_eq!(engine.acceptor.kept_instances, 70_000);
+    assert_eq!(engine.acceptor.memory_bytes, 5 << 20);
     assert_eq!(config.votes_directory(me), None);
     assert!(config.votes_warning().unwrap().contains("2 acceptors"));
     let again = NodeConfig::from_toml(&config.to_toml().unwrap()).unwrap();

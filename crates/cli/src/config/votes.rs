@@ -48,6 +48,9 @@ pub fn describe(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, tabl
     table.row("value_bytes", engine.proposer.frame_bytes);
     table.row("window_bytes", engine.proposer.window_bytes);
     table.row("kept_instances", engine.acceptor.kept_instances);
+    if storage != VoteStorage::Memory {
+        table.row("memory_bytes", engine.acceptor.memory_bytes);
+    }
     let patience = &engine.patience;
     for (name, nanos) in [
         ("silence_ms", patience.silence),

@@ -293,6 +293,14 @@ pub(super) const GAUGES: &[(&str, &str)] = &[
         "What acceptors keep for replicas whose checkpoints are behind, in bytes.",
     ),
     (
+        "uring_memory_bytes",
+        "What this acceptor has of votes in memory, in bytes.",
+    ),
+    (
+        "uring_votes_in_log",
+        "Votes for decided values that this acceptor's log alone has.",
+    ),
+    (
         "uring_rate_kbps",
         "What this node may multicast now, in kbit/s of UDP payload, where link_mbps is set.",
     ),

@@ -118,6 +118,7 @@ pub const DIFFERENCES: &[Difference] = &[
             "paxos.storage",
             "paxos.kept_instances",
             "paxos.hold_bytes",
+            "paxos.memory_bytes",
             "paxos.instance_per_message",
             "paxos.etcd",
             "paxos.etcd_tls",

@@ -75,13 +75,17 @@ pub struct PaxosConfig {
     /// The storage that a vote waits for. All but `memory` need `state_dir`.
     #[serde(default)]
     pub storage: VoteStorage,
-    /// Decided instances that acceptors keep for nodes that are behind: in memory, and on disk where votes are (15,000).
+    /// Decided instances that acceptors keep for nodes that are behind, where votes are (15,000).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_instances: Option<NonZeroU64>,
     /// The approximate limit, in bytes, of what acceptors keep for a partition's replicas whose checkpoints are behind
-    /// (1 GiB); in memory, and on disk where votes are. While it takes more the ring takes no messages.
+    /// (1 GiB), where votes are. While it takes more the ring takes no messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_bytes: Option<NonZeroU64>,
+    /// The approximate limit, in bytes, of the decided values that an acceptor keeps in memory (64 MiB): others are on
+    /// disk alone, and are read back for nodes that are behind. With `storage = "memory"` all are in memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<NonZeroU64>,
     /// Every message has an instance of its own, however small it is, or several. Otherwise small ones share instances.
     #[serde(default)]
     pub instance_per_message: bool,
@@ -228,6 +232,9 @@ impl NodeConfig {
             kept.map_or(config.acceptor.kept_instances, NonZeroU64::get);
         let hold = paxos.and_then(|paxos| paxos.hold_bytes);
         config.acceptor.hold_bytes = hold.map_or(config.acceptor.hold_bytes, NonZeroU64::get);
+        let memory = paxos.and_then(|paxos| paxos.memory_bytes);
+        let memory = memory.and_then(|bytes| usize::try_from(bytes.get()).ok());
+        config.acceptor.memory_bytes = memory.unwrap_or(config.acceptor.memory_bytes);
         config.learner.feeds_merge = self.ring_of.is_some();
         config.acceptors = self.acceptors();
         config.arbiter = match self.coordination() {

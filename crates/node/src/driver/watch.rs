@@ -15,7 +15,7 @@ const STATE_NANOS: u64 = 3_000_000_000;
 const MISSING_NANOS: u64 = 4_000_000_000;
 
 /// The counters that are watched, and the meaning of their growth.
-const WATCHED: [(&str, &str); 31] = [
+const WATCHED: [(&str, &str); 33] = [
     (
         "rotations_slow",
         "the token took more than a quarter of the token loss time to go round: processes wait for a \
@@ -157,6 +157,15 @@ const WATCHED: [(&str, &str); 31] = [
     (
         "uring_logs_given_up",
         "the acceptor's log has failed, or its disk was silent for too long: it is opened again; look at the disk",
+    ),
+    (
+        "uring_reads_failed",
+        "the acceptor's log could not tell decided values that it should have: others are asked for them; look at the disk",
+    ),
+    (
+        "uring_instances_lost",
+        "the acceptor's log was opened again without decided values that it alone had: they are forgotten here; look at \
+         the disk",
     ),
 ];
 
