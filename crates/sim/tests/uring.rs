@@ -210,3 +210,16 @@ fn one_order_where_values_are_multicast() {
         ],
     );
 }
+
+/// Acceptors keep little in memory: who was away is told what they read back, late, in pieces, and now and then not at all.
+#[test]
+fn one_order_where_values_leave_memory() {
+    for engine in [EngineName::URingPaxos, EngineName::RingPaxos] {
+        let report = run(0..6, |options| {
+            (options.engine, options.faults) = (engine, Profile::Archive);
+        });
+        assert_eq!(report.violations, [], "{engine}");
+        let read = ["uring_votes_read_back", "uring_reads_failed", "crashes"];
+        happened(&report, &read);
+    }
+}

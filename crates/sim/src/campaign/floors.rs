@@ -1,7 +1,7 @@
 //! The least counts of rare cases with which a campaign without a violation says something about them.
 
 use super::{EngineName, Report};
-use crate::plan::{Plan, Profile};
+use crate::plan::{Plan, Profile, URingPlan};
 use crate::world::reached;
 
 /// Campaigns of fewer token rounds may miss rare cases by chance.
@@ -57,6 +57,13 @@ const OF_RING_PAXOS: [&str; 7] = [
     "uring_values_sent_again",
     "uring_values_uncounted",
     "uring_votes_fetched",
+];
+
+/// The counters of acceptors that keep little in memory.
+const OF_ARCHIVE: [&str; 3] = [
+    "uring_instances_lost",
+    "uring_reads_failed",
+    "uring_votes_read_back",
 ];
 
 /// Campaigns of fewer seeds of engines that vote may miss rare cases by chance.
@@ -127,6 +134,15 @@ const OF_EXCHANGES: [(&str, u64); 9] = [
     ("groups_elsewhere", 50),
     ("groups_interrupted", 200),
 ];
+
+/// The counters that are shown beside where acceptors keep little in memory.
+pub(super) fn of_archive(plan: &Plan) -> &'static [&'static str] {
+    let keeps_little = |uring: &URingPlan| uring.memory_bytes.is_some();
+    match plan.uring.as_ref().is_some_and(keeps_little) {
+        true => &OF_ARCHIVE,
+        false => &[],
+    }
+}
 
 /// The counters of the engines of a plan that count as coverage.
 pub(super) const fn counters(plan: &Plan) -> &'static [&'static str] {

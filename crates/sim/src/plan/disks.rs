@@ -30,6 +30,8 @@ pub struct DisksPlan {
     pub lag: u64,
     /// Bytes that are written in a millisecond; 0: any number.
     pub per_milli: u64,
+    /// The share of attempts to read records back that fail.
+    pub unreadable: Ppm,
     /// All that a fault names is lost, also of a majority, and nobody is told. Never drawn.
     pub lies: bool,
     /// A request that failed is answered like any other: a driver that does so is wrong. Never drawn.
@@ -71,6 +73,7 @@ impl DisksPlan {
             slow_for: rng.spread(10 * MILLIS, 4 * token_loss),
             lag: rng.spread(MILLIS, 4 * token_loss),
             per_milli: 0,
+            unreadable: 0,
             lies: false,
             hides_failures: false,
         }

@@ -46,6 +46,9 @@ pub enum Profile {
     Power,
     /// All of it; and voters lose what they have, one after the other or all at once, in every seed. Of engines that vote.
     Stores,
+    /// All of it; and acceptors keep few values in memory, and read the others back from their disks. Of engines that
+    /// vote.
+    Archive,
     /// All of it, among 17 to 128 nodes. Of rings, and of what stands on them.
     Crowd,
     /// All of it.
@@ -65,7 +68,7 @@ pub(super) struct Allowed {
 
 impl Profile {
     /// All of them.
-    pub const EACH: [Self; 10] = [
+    pub const EACH: [Self; 11] = [
         Self::None,
         Self::Loss,
         Self::Pauses,
@@ -74,6 +77,7 @@ impl Profile {
         Self::Disk,
         Self::Power,
         Self::Stores,
+        Self::Archive,
         Self::Crowd,
         Self::All,
     ];
@@ -89,6 +93,7 @@ impl Profile {
             Self::Disk => "disk",
             Self::Power => "power",
             Self::Stores => "stores",
+            Self::Archive => "archive",
             Self::Crowd => "crowd",
             Self::All => "all",
         }
@@ -98,7 +103,9 @@ impl Profile {
     /// that it survives.
     pub const fn suits(self, abilities: Abilities) -> bool {
         match self {
-            Self::Crashes | Self::Disk | Self::Power | Self::Stores => abilities.crashes,
+            Self::Crashes | Self::Disk | Self::Power | Self::Stores | Self::Archive => {
+                abilities.crashes
+            }
             Self::Partitions => abilities.partitions,
             Self::None | Self::Loss | Self::Pauses | Self::Crowd | Self::All => true,
         }
@@ -113,13 +120,16 @@ impl Profile {
     pub const fn power(self) -> Power {
         match self {
             Self::Power => Power::Fails,
-            Self::All | Self::Disk | Self::Stores => Power::MayFail,
+            Self::All | Self::Disk | Self::Stores | Self::Archive => Power::MayFail,
             _ => Power::Lasts,
         }
     }
 
     pub(super) const fn allowed(self, abilities: Abilities) -> Allowed {
-        let all = matches!(self, Self::All | Self::Power | Self::Stores | Self::Crowd);
+        let all = matches!(
+            self,
+            Self::All | Self::Power | Self::Stores | Self::Archive | Self::Crowd
+        );
         let disk = all || matches!(self, Self::Disk);
         Allowed {
             network: !matches!(self, Self::None),

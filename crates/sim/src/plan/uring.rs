@@ -29,6 +29,8 @@ pub struct URingPlan {
     pub word_bytes: usize,
     /// By host: instances that it keeps as an acceptor.
     pub kept: Vec<u64>,
+    /// The most bytes of decided values that an acceptor keeps in memory, if it is not the default.
+    pub memory_bytes: Option<usize>,
     /// By host, where not all have the same: the mode of its disk.
     pub modes: Vec<DiskMode>,
     /// Acceptors write nothing where nothing outlives the process.
@@ -108,6 +110,7 @@ impl URingPlan {
             batch_bytes: rng.pick(&[1 << 10, 8 << 10, 64 << 10]),
             word_bytes: rng.pick(&[4 << 10, 128 << 10]),
             kept: vec![rng.pick(&[200, 15_000, 15_000]); nodes],
+            memory_bytes: None,
             modes: Vec::new(),
             forgets: false,
             only_as_member: false,
@@ -140,6 +143,7 @@ impl URingPlan {
             acceptor: AcceptorConfig {
                 kept_instances: self.kept[host],
                 forgets: self.forgets && is_memory,
+                memory_bytes: self.memory_bytes.unwrap_or(base.acceptor.memory_bytes),
                 ..base.acceptor
             },
             learner: LearnerConfig {

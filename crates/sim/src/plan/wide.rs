@@ -23,12 +23,15 @@ impl Plan {
     pub fn widen(&mut self, profile: Profile) {
         let mut rng = Rng::split(self.seed, 17);
         let is_drawn = rng.percent(60);
-        let wanted = is_drawn || profile == Profile::Stores;
+        let wanted = is_drawn || matches!(profile, Profile::Stores | Profile::Archive);
         if !wanted || profile == Profile::None || self.uring.is_none() {
             return;
         }
         self.widen_settings(&mut rng, profile.power());
         self.widen_devices(&mut rng);
+        if profile == Profile::Archive {
+            self.keep_little_in_memory();
+        }
         if rng.percent(8) {
             self.enlarge(&mut rng);
         }
@@ -70,6 +73,22 @@ impl Plan {
         uring.service = rng.percent(20).then_some(service);
         uring.skips = rng.pick(&[0, 0, 10_000, 300_000]);
         uring.disk_patience = rng.pick(&[None, None, Some(400 * MILLIS), Some(SECONDS)]);
+    }
+
+    /// Values leave memory soon, and some of them cannot be read back. Disks keep them, and for long enough.
+    fn keep_little_in_memory(&mut self) {
+        let mut rng = Rng::split(self.seed, 19);
+        let Some(uring) = &mut self.uring else { return };
+        uring.memory_bytes = Some(rng.pick(&[0, 2_000, 20_000, 100_000]));
+        uring.forgets &= rng.percent(20);
+        let keeps = rng.pick(&[200, 1000, 15_000]);
+        uring
+            .kept
+            .iter_mut()
+            .for_each(|kept| *kept = keeps.max(*kept));
+        if let Some(disks) = &mut self.disks {
+            disks.unreadable = rng.pick(&[10_000, 100_000]);
+        }
     }
 
     fn widen_devices(&mut self, rng: &mut Rng) {

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use rota_check::event::{EventKind, Placed};
 use rota_core::contract::{
-    Burst, Class, ConfigurationKind, Engine, Input, LogRecord, MessageId, Output, PersistId, Seq,
-    Target,
+    Burst, Class, ConfigurationKind, Engine, Input, LogId, LogRecord, MessageId, Output, PersistId,
+    Seq, Target,
 };
 use rota_views::fastcast::FastControl;
 
@@ -92,13 +92,7 @@ impl<S: System> World<'_, S> {
             Output::Persist { id, records } => self.persist(at, id, records),
             Output::Reopen => self.reopen(at),
             Output::Arbitrate { number, wanted } => self.ask_service(at, number, wanted),
-            Output::Fetch { log, from, to } => {
-                let host = &mut self.hosts[at];
-                let answer = host.disk.fetch(log, from, to);
-                if let Some(life) = &mut host.life {
-                    life.inputs.push_back(answer);
-                }
-            }
+            Output::Fetch { log, from, to } => self.fetch(at, (log, from, to)),
             Output::Originated {
                 counter,
                 seq,
@@ -123,6 +117,23 @@ impl<S: System> World<'_, S> {
         }
         let done = self.now + host.rng.range(least, most);
         let done = host.disk.persist(id, records, done);
+        let (host, life) = (at as u16, host.lives);
+        self.queue.push(done, What::Written { host, life });
+    }
+
+    fn fetch(&mut self, at: usize, (log, from, to): (LogId, u64, u64)) {
+        let plan = self.plan.disk_of(at);
+        let host = &mut self.hosts[at];
+        let Some(plan) = plan else {
+            let answer = host.disk.fetch(log, from, to);
+            if let Some(life) = &mut host.life {
+                life.inputs.push_back(answer);
+            }
+            return;
+        };
+        let done = host
+            .disk
+            .read((log, from, to), &plan, (self.now, &mut host.rng));
         let (host, life) = (at as u16, host.lives);
         self.queue.push(done, What::Written { host, life });
     }
@@ -286,6 +297,12 @@ impl<S: System> World<'_, S> {
         while let Some(answer) = host.disk.written(plan, self.now, &mut self.rng) {
             together += 1;
             if let Some(life) = &mut host.life {
+                life.inputs.push_back(answer);
+            }
+        }
+        if let Some(plan) = plan.filter(|_| !host.reopens) {
+            while let Some(answer) = host.disk.has_read(plan, self.now, &mut self.rng) {
+                let Some(life) = &mut host.life else { break };
                 life.inputs.push_back(answer);
             }
         }

@@ -200,6 +200,7 @@ fn disks(mode: DiskMode) -> DisksPlan {
         slow_for: 60 * MILLIS,
         lag: 300 * MILLIS,
         per_milli: 0,
+        unreadable: 0,
         lies: false,
         hides_failures: false,
     }

@@ -78,10 +78,16 @@ impl Image {
 
     /// The records of a log from one position to before another.
     pub fn between(&self, log: LogId, from: u64, to: u64) -> Vec<(u64, Bytes)> {
+        let before = self.records.range((log, 0)..(log, from)).next_back();
+        let before = before.filter(|((_, at), vote)| log == VOTES_LOG && end(*at, vote) > from);
+        // Of a vote for a range, the part that is asked for.
+        let before = before.and_then(|((_, at), vote)| {
+            let span = end(*at, vote).min(to).checked_sub(from)?;
+            Some((from, VoteHead::with_span(vote.clone(), span)?))
+        });
         let found = self.records.range((log, from)..(log, to.max(from)));
-        found
-            .map(|(&(_, position), bytes)| (position, bytes.clone()))
-            .collect()
+        let found = found.map(|(&(_, position), bytes)| (position, bytes.clone()));
+        before.into_iter().chain(found).collect()
     }
 
     /// Forgets everything.

@@ -49,6 +49,18 @@ fn is_name(record: &LogRecord) -> bool {
     matches!(record, LogRecord::Put { log, position, .. } if *log == STATE_LOG && *position == NAME)
 }
 
+/// Records of a log that are to be read back, from one position to before another.
+#[derive(Clone, Copy, Debug)]
+struct Read {
+    log: LogId,
+    from: u64,
+    to: u64,
+    done_at: u64,
+}
+
+/// The bytes that are read back at once, about.
+const READ_BYTES: usize = 8 << 10;
+
 /// Something that was answered, and is on the disk only later.
 #[derive(Debug)]
 struct Unsynced {
@@ -75,6 +87,8 @@ pub struct Disk {
     /// Answered requests that are not on the disk, in the order of their answers.
     unsynced: VecDeque<Unsynced>,
     pending: VecDeque<Request>,
+    /// Records to read back, in the order of the requests.
+    reads: VecDeque<Read>,
     /// The error of every write while a fault lasts.
     pub fails: Option<PersistError>,
     /// Nothing is answered while a fault lasts.
@@ -181,6 +195,55 @@ impl Disk {
         Some(Input::Persisted { id })
     }
 
+    /// Begins to read records back; says when that is done.
+    pub fn read(
+        &mut self,
+        (log, from, to): (LogId, u64, u64),
+        plan: &DisksPlan,
+        at: (u64, &mut Rng),
+    ) -> u64 {
+        let (now, rng) = at;
+        let (least, most) = plan.latency;
+        let takes = match rng.ppm(plan.slow) {
+            true => rng.spread(most, plan.slow_for.max(most)),
+            false => rng.range(least, most),
+        };
+        let before = self.reads.back().map_or(0, |read| read.done_at);
+        let done_at = (now + takes).max(before);
+        self.reads.push_back(Read {
+            log,
+            from,
+            to,
+            done_at,
+        });
+        done_at
+    }
+
+    /// Whether something is to be read back.
+    pub fn is_read(&self) -> bool {
+        !self.reads.is_empty()
+    }
+
+    /// The next records that are read back by `now`, if some are. None are found where the disk is in trouble, and now
+    /// and then: who asked does not know why.
+    pub fn has_read(&mut self, plan: &DisksPlan, now: u64, rng: &mut Rng) -> Option<Input> {
+        if self.hangs {
+            return None;
+        }
+        let Read { log, from, to, .. } = self.reads.pop_front_if(|read| read.done_at <= now)?;
+        let fails = self.fails.is_some() || self.broken.is_some() || rng.ppm(plan.unreadable);
+        let mut answer = self.fetch(log, from, to);
+        if let Input::Fetched { records, .. } = &mut answer {
+            let mut bytes = 0;
+            records.retain(|(_, record)| {
+                let has_room = bytes < READ_BYTES && !fails;
+                bytes += record.len();
+                has_room
+            });
+        }
+        Some(answer)
+    }
+
     /// A backup is taken: only what is new is copied.
     fn copy(&mut self) {
         match self.since.replace(Vec::new()) {
@@ -271,6 +334,7 @@ impl Disk {
     pub fn crash(&mut self, now: u64, what: Crash, loss: DiskLoss, rng: &mut Rng) {
         self.sync(now);
         self.since = None;
+        self.reads.clear();
         let mut pending = std::mem::take(&mut self.pending);
         if self.broken.take().is_some() {
             pending.clear();

@@ -13,6 +13,7 @@ const SYNC: DisksPlan = DisksPlan {
     slow_for: 1000,
     lag: 100,
     per_milli: 0,
+    unreadable: 0,
     lies: false,
     hides_failures: false,
 };

@@ -41,6 +41,11 @@ impl<S: System> World<'_, S> {
             life.inputs
                 .push_back(Input::Reopened { records, lost_some });
         }
+        if host.disk.is_read() {
+            // What was to be read back meanwhile is read now.
+            let (host, life) = (at as u16, host.lives);
+            self.queue.push(self.now, What::Written { host, life });
+        }
         self.tally.cover("logs_opened_again");
         self.wake_now(at);
     }
