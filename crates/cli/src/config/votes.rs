@@ -51,13 +51,17 @@ pub fn describe(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, tabl
     if storage != VoteStorage::Memory {
         table.row("memory_bytes", engine.acceptor.memory_bytes);
     }
-    let patience = &engine.patience;
-    for (name, nanos) in [
-        ("silence_ms", patience.silence),
-        ("link_ms", patience.link),
-        ("heartbeat_ms", patience.heartbeat),
-        ("retry_ms", patience.retry),
-    ] {
+    let patience = engine.patience;
+    let times = [
+        patience.silence,
+        patience.link,
+        patience.heartbeat,
+        patience.retry,
+    ];
+    for (name, nanos) in ["silence_ms", "link_ms", "heartbeat_ms", "retry_ms"]
+        .iter()
+        .zip(times)
+    {
         table.row(name, nanos as f64 / 1e6);
     }
     let warnings = [

@@ -319,7 +319,7 @@ impl Engine for URing {
                 "u-ring: say what is needed",
             ),
             (
-                self.reading.next_time(&self.cx),
+                self.outbox.reading.next_time(&self.cx),
                 "u-ring: ask for what the log does not have",
             ),
         ];

@@ -43,7 +43,6 @@ pub struct URing {
     pub(super) leading: Option<RoundCoordinator>,
     pub(super) own: InFlight,
     pub(super) needs: Needs,
-    pub(super) reading: Reading,
     pub(super) sending: Sending,
     pub(super) outbox: Outputs,
     pub(super) counters: URingCounters,
@@ -57,12 +56,13 @@ pub enum Life {
     Left,
 }
 
-/// Outputs to hand out, and messages of a process to itself.
+/// Outputs to hand out, reads of the log among them, and messages of a process to itself.
 #[derive(Debug, Default)]
 pub struct Outputs {
     /// Messages of this process to itself.
     pub loopback: VecDeque<Word>,
     pub out: VecDeque<Output>,
+    pub reading: Reading,
     /// Something was submitted since the last output.
     pub submitted: bool,
     /// The application has made the room for which the learner waited.
@@ -99,7 +99,6 @@ impl URing {
             leading: None,
             own: InFlight::new(cx.me, outbox),
             needs: Needs::default(),
-            reading: Reading::default(),
             sending: Sending::default(),
             outbox: Outputs::default(),
             counters: URingCounters::default(),
@@ -188,7 +187,7 @@ impl URing {
         self.membership.absent.on_down(process, self.cx.now);
         self.membership.foundation.on_down(process);
         self.catch_up.on_down(&self.cx, node);
-        self.reading.forget(Reader::Peer(node));
+        self.outbox.reading.forget(Reader::Peer(node));
         if let Some(leading) = &mut self.leading {
             leading.forget_parts(node);
         }
@@ -357,7 +356,7 @@ impl URing {
         self.links.check();
         self.membership.check(&self.cx);
         self.voter.check();
-        self.reading.check();
+        self.outbox.reading.check();
         self.learning.check();
         self.round.check(config.map(|config| &**config));
         self.own.check();

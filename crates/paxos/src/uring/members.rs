@@ -56,7 +56,7 @@ impl URing {
         self.voter.on_configuration(&self.cx, Some(config));
         self.voter.put_config(config);
         self.links.forget_promises();
-        self.reading.forget_promises();
+        self.outbox.reading.forget_promises();
         self.pass_on(config);
         if self.membership.complete() > 0 {
             // The coordinator need not wait for acceptors that nobody depends on any more.

@@ -43,11 +43,7 @@ pub struct Peer {
     words: VecDeque<Bytes>,
     /// The number of messages that there was no place for.
     dropped: u64,
-    /// The instances that it has asked for, in order. Answers are made when they leave: an old question may be given
-    /// up, or its instances forgotten.
-    asked: VecDeque<Range<Instance>>,
-    /// The first of them waits for the disk.
-    reads: bool,
+    asked: Asked,
     /// The bytes of a snapshot that were told, and the rest.
     base: Option<(u64, Bytes)>,
     /// A promise whose votes were not all sent, and the number that were.
@@ -60,6 +56,15 @@ pub struct Peer {
     pub here: Option<Hello>,
     /// Its resume message for a configuration that was not known here yet.
     pub early: Option<ResumeFrom>,
+}
+
+/// The instances that a process has asked for, in order. Answers are made when they leave: an old question may be given
+/// up, or its instances forgotten.
+#[derive(Debug, Default)]
+struct Asked {
+    of: VecDeque<Range<Instance>>,
+    /// The first of them waits for the disk.
+    reads: bool,
 }
 
 /// At most one link to each node.
@@ -112,8 +117,7 @@ impl Peers {
             most_room: 0,
             words: VecDeque::new(),
             dropped: 0,
-            asked: VecDeque::new(),
-            reads: false,
+            asked: Asked::default(),
             base: None,
             promise: None,
             part_is_next: false,
@@ -235,7 +239,7 @@ impl Peers {
     /// Votes for which a node's first question waited were read back.
     pub fn has_read(&mut self, node: NodeId) {
         if let Some(peer) = self.up.get_mut(&node) {
-            peer.reads = false;
+            peer.asked.reads = false;
         }
     }
 }
@@ -308,7 +312,7 @@ impl Peers {
             assert_eq!(*node, peer.process.node, "a link is at its node");
             assert!(peer.room <= peer.most_room, "no more room than was seen");
             assert!(peer.words.len() <= WORDS + 1, "few words wait");
-            let few = peer.asked.len() <= ASKED || mutants::on(Mutant::U108);
+            let few = peer.asked.of.len() <= ASKED || mutants::on(Mutant::U108);
             assert!(few, "few questions wait");
             assert_eq!(peer.founded, self.founded, "all words name one foundation");
         }

@@ -75,7 +75,7 @@ impl URing {
     pub(super) fn next_part(&mut self) -> Option<Output> {
         let next = self.learning.next();
         let answer = |node, about| {
-            let reading = &mut self.reading;
+            let reading = &mut self.outbox.reading;
             catch_up::answer(&self.cx, (&self.voter, reading), next, (node, about))
         };
         self.links.next_part(self.voter.kept(), answer)
@@ -84,7 +84,7 @@ impl URing {
     /// Takes the answer.
     pub(super) fn on_chosen(&mut self, node: NodeId, votes: &[Vote]) {
         self.counters.uring_votes_fetched += votes.len() as u64;
-        self.reading.on_told(self.learning.told_to(), votes);
+        self.outbox.reading.on_told(self.learning.told_to(), votes);
         let learner = &mut self.learning.learner;
         self.catch_up.on_chosen(&self.cx, learner, (node, votes));
     }
@@ -129,7 +129,7 @@ impl URing {
         let is_over = asked.start < self.voter.kept();
         let votes = self.voter.read_back(asked, records);
         let (count, is_read) = (votes.len() as u64, !votes.is_empty());
-        let Some(reader) = self.reading.on_fetched(asked, votes, is_over) else {
+        let Some(reader) = self.outbox.reading.on_fetched(asked, votes, is_over) else {
             return;
         };
         self.counters.uring_votes_read_back += count;
@@ -148,7 +148,7 @@ impl URing {
         while self.voter.is_readable()
             && let Some(at) = self.voter.lacks_to_forget()
         {
-            let vote = match self.reading.get(Reader::Snapshot, at..at + 1) {
+            let vote = match self.outbox.reading.get(Reader::Snapshot, at..at + 1) {
                 Piecemeal::Later => return,
                 Piecemeal::Never => None,
                 Piecemeal::Votes(votes) => votes.front().cloned(),
@@ -159,20 +159,20 @@ impl URing {
 
     /// Asks others for values that the application waits for, and that the log should have and does not.
     pub(super) fn ask_elsewhere(&mut self) {
-        if !self.reading.is_stuck() {
+        if !self.outbox.reading.is_stuck() {
             return;
         }
         let nodes = self.membership.informants(&self.cx, &self.links);
         let from = self.learning.told_to();
         let upto = self.voter.resident();
-        if let Some(node) = self.reading.ask(&self.cx, &nodes) {
+        if let Some(node) = self.outbox.reading.ask(&self.cx, &nodes) {
             self.say(node, Word::Fetch(from, upto));
         }
     }
 
     /// The log is away, or open again: nobody waits for it any more.
     pub(super) fn look_at_log(&mut self) {
-        for reader in self.reading.close(!self.voter.is_readable()) {
+        for reader in self.outbox.reading.close(!self.voter.is_readable()) {
             if let Reader::Peer(node) = reader {
                 self.links.has_read(node);
             }

@@ -211,7 +211,7 @@ impl URing {
         let output = self.follow().or_else(|| self.batch());
         let output = output.or_else(|| self.next_part());
         let output = output.or_else(|| self.multicast());
-        output.or_else(|| self.reading.next())
+        output.or_else(|| self.outbox.reading.next())
     }
 
     /// Tells the predecessor from which instance on to send, if it is to be told and can be.
@@ -310,7 +310,7 @@ impl URing {
         match lacks.is_empty() || mutants::on(Mutant::U126) {
             true => self.tell_promise(node, promise),
             false => {
-                self.reading.owe(node, promise, lacks);
+                self.outbox.reading.owe(node, promise, lacks);
                 self.go_on_promising(node);
             }
         }
@@ -326,14 +326,14 @@ impl URing {
     }
 
     pub(super) fn go_on_promising(&mut self, node: NodeId) {
-        if let Some(Ok(promise)) = self.reading.go_on(node) {
+        if let Some(Ok(promise)) = self.outbox.reading.go_on(node) {
             self.tell_promise(node, promise);
         }
     }
 
     /// Some votes that a promise lacked are forgotten meanwhile: one that says so is made.
     pub(super) fn promise_anew(&mut self, node: NodeId) {
-        let owed = self.reading.take_owed(node);
+        let owed = self.outbox.reading.take_owed(node);
         let config = self.membership.config();
         if let (Some(owed), Some(config)) = (owed, config)
             && owed.round == config.number

@@ -280,7 +280,7 @@ impl URing {
                     .hand_out_at_once(&self.cx, &vote, &mut self.own),
             }
         }
-        let from = (&self.voter, &mut self.reading);
+        let from = (&self.voter, &mut self.outbox.reading);
         self.learning.hand_out_more(&self.cx, from, &mut self.own);
         let (next, begun) = (self.learning.next(), self.learning.learner.round());
         self.voter.promise_again(next, begun);

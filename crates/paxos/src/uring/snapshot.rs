@@ -92,7 +92,7 @@ impl Snapshot {
     }
 
     /// The same of a value with messages that is not in memory: its instance, its name, and whether it is cut
-    /// ([`super::value::cut`]). The snapshot may lack it then.
+    /// (`uring::value::cut`). The snapshot may lack it then.
     pub fn advance_without(&mut self, at: Instance, id: ValueId, cut: Option<bool>) {
         self.next = at + 1;
         if self.table.take(id) {

@@ -137,7 +137,7 @@ const OF_EXCHANGES: [(&str, u64); 9] = [
 
 /// The counters that are shown beside where acceptors keep little in memory.
 pub(super) fn of_archive(plan: &Plan) -> &'static [&'static str] {
-    let keeps_little = |uring: &URingPlan| uring.memory_bytes.is_some();
+    let keeps_little = |uring: &URingPlan| uring.kept.memory_bytes.is_some();
     match plan.uring.as_ref().is_some_and(keeps_little) {
         true => &OF_ARCHIVE,
         false => &[],

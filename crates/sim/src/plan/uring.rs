@@ -27,10 +27,8 @@ pub struct URingPlan {
     pub batch_bytes: usize,
     /// The size, in bytes, at which other messages with values end.
     pub word_bytes: usize,
-    /// By host: instances that it keeps as an acceptor.
-    pub kept: Vec<u64>,
-    /// The most bytes of decided values that an acceptor keeps in memory, if it is not the default.
-    pub memory_bytes: Option<usize>,
+    /// What acceptors keep.
+    pub kept: Kept,
     /// By host, where not all have the same: the mode of its disk.
     pub modes: Vec<DiskMode>,
     /// Acceptors write nothing where nothing outlives the process.
@@ -47,6 +45,15 @@ pub struct URingPlan {
     pub is_wide: bool,
     /// The way of values.
     pub dissemination: Dissemination,
+}
+
+/// What acceptors keep of what is decided.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// By host: the number of instances.
+    pub instances: Vec<u64>,
+    /// The most bytes of values in memory, if it is not the default.
+    pub memory_bytes: Option<usize>,
 }
 
 /// The way of values to all processes.
@@ -94,7 +101,7 @@ pub struct ServicePlan {
 impl URingPlan {
     /// The number of instances that every acceptor keeps at least.
     pub fn keeps(&self) -> u64 {
-        let kept = self.kept[..self.voters].iter().min();
+        let kept = self.kept.instances[..self.voters].iter().min();
         kept.copied().unwrap_or(0)
     }
 
@@ -109,8 +116,10 @@ impl URingPlan {
             window_bytes: rng.pick(&[1 << 10, 16 << 10, 1 << 20]).max(frame_bytes),
             batch_bytes: rng.pick(&[1 << 10, 8 << 10, 64 << 10]),
             word_bytes: rng.pick(&[4 << 10, 128 << 10]),
-            kept: vec![rng.pick(&[200, 15_000, 15_000]); nodes],
-            memory_bytes: None,
+            kept: Kept {
+                instances: vec![rng.pick(&[200, 15_000, 15_000]); nodes],
+                memory_bytes: None,
+            },
             modes: Vec::new(),
             forgets: false,
             only_as_member: false,
@@ -141,9 +150,9 @@ impl URingPlan {
                 ..base.proposer
             },
             acceptor: AcceptorConfig {
-                kept_instances: self.kept[host],
+                kept_instances: self.kept.instances[host],
                 forgets: self.forgets && is_memory,
-                memory_bytes: self.memory_bytes.unwrap_or(base.acceptor.memory_bytes),
+                memory_bytes: self.kept.memory_bytes.unwrap_or(base.acceptor.memory_bytes),
                 ..base.acceptor
             },
             learner: LearnerConfig {

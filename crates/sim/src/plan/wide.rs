@@ -53,7 +53,7 @@ impl Plan {
         uring.dissemination.pace(GIGABIT);
         let keeps = rng.pick(&[40, 200, 1000, 15_000]);
         let kept = |_| rng.pick(&[keeps, keeps, 60, 1000]);
-        uring.kept = (0..nodes).map(kept).collect();
+        uring.kept.instances = (0..nodes).map(kept).collect();
         let modes = [
             DiskMode::Memory,
             DiskMode::Async,
@@ -79,11 +79,12 @@ impl Plan {
     fn keep_little_in_memory(&mut self) {
         let mut rng = Rng::split(self.seed, 19);
         let Some(uring) = &mut self.uring else { return };
-        uring.memory_bytes = Some(rng.pick(&[0, 2_000, 20_000, 100_000]));
+        uring.kept.memory_bytes = Some(rng.pick(&[0, 2_000, 20_000, 100_000]));
         uring.forgets &= rng.percent(20);
         let keeps = rng.pick(&[200, 1000, 15_000]);
         uring
             .kept
+            .instances
             .iter_mut()
             .for_each(|kept| *kept = keeps.max(*kept));
         if let Some(disks) = &mut self.disks {

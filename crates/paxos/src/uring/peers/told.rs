@@ -42,7 +42,8 @@ impl Peer {
 
     /// Whether nothing waits but a promise of which little is left to tell.
     fn is_small(&self) -> bool {
-        let Some((promise, told)) = self.promise.as_ref().filter(|_| self.asked.is_empty()) else {
+        let Some((promise, told)) = self.promise.as_ref().filter(|_| self.asked.of.is_empty())
+        else {
             return false;
         };
         let rest = &promise.votes[*told..];
@@ -53,21 +54,21 @@ impl Peer {
 
     /// Whether there is more to tell than words. A question that waits for the disk holds up nothing.
     pub(super) fn has_parts(&self) -> bool {
-        let reads = self.reads && !mutants::on(Mutant::U130);
-        !self.asked.is_empty() && !reads || self.promise.is_some() || self.base.is_some()
+        let reads = self.asked.reads && !mutants::on(Mutant::U130);
+        !self.asked.of.is_empty() && !reads || self.promise.is_some() || self.base.is_some()
     }
 
     pub(super) fn asks(&mut self, about: Range<Instance>) {
         let is_again = |asked: &Range<Instance>| asked.start == about.start;
         if mutants::on(Mutant::U108) {
-            self.asked.push_back(about);
-        } else if let Some(asked) = self.asked.iter_mut().find(|asked| is_again(asked)) {
+            self.asked.of.push_back(about);
+        } else if let Some(asked) = self.asked.of.iter_mut().find(|asked| is_again(asked)) {
             *asked = about;
         } else {
-            let old = (self.asked.len() + 1).saturating_sub(ASKED);
-            self.asked.drain(..old);
-            self.reads &= old == 0;
-            self.asked.push_back(about);
+            let old = (self.asked.of.len() + 1).saturating_sub(ASKED);
+            self.asked.of.drain(..old);
+            self.asked.reads &= old == 0;
+            self.asked.of.push_back(about);
         }
     }
 
@@ -77,14 +78,14 @@ impl Peer {
         &mut self,
         answer: &mut impl FnMut(Range<Instance>, bool) -> Option<Answer>,
     ) -> Option<Word> {
-        while !self.reads
-            && let Some(about) = self.asked.pop_front()
+        while !self.asked.reads
+            && let Some(about) = self.asked.of.pop_front()
         {
             match answer(about.clone(), self.base.is_some()) {
                 Some(Answer::Votes(word)) => return Some(word),
                 Some(Answer::Later) => {
-                    self.asked.push_front(about);
-                    self.reads = true;
+                    self.asked.of.push_front(about);
+                    self.asked.reads = true;
                 }
                 Some(Answer::Snapshot(base)) => self.base = Some((0, base)),
                 None => {}
