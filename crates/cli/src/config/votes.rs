@@ -2,6 +2,7 @@
 
 use rota_core::contract::NodeId;
 use rota_node::{NodeConfig, VoteStorage};
+use rota_paxos::uring::Timeouts;
 use rota_ring::RingConfig;
 
 use super::Table;
@@ -51,19 +52,7 @@ pub fn describe(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, tabl
     if storage != VoteStorage::Memory {
         table.row("memory_bytes", engine.acceptor.memory_bytes);
     }
-    let patience = engine.patience;
-    let times = [
-        patience.silence,
-        patience.link,
-        patience.heartbeat,
-        patience.retry,
-    ];
-    for (name, nanos) in ["silence_ms", "link_ms", "heartbeat_ms", "retry_ms"]
-        .iter()
-        .zip(times)
-    {
-        table.row(name, nanos as f64 / 1e6);
-    }
+    describe_times(&engine.patience, table);
     let warnings = [
         config.votes_warning(),
         config.coordination_warning(),
@@ -71,6 +60,17 @@ pub fn describe(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, tabl
     ];
     for warning in warnings.into_iter().flatten() {
         complain(&warning);
+    }
+}
+
+fn describe_times(patience: &Timeouts, table: &mut Table) {
+    for (name, nanos) in [
+        ("silence_ms", patience.silence),
+        ("link_ms", patience.link),
+        ("heartbeat_ms", patience.heartbeat),
+        ("retry_ms", patience.retry),
+    ] {
+        table.row(name, nanos as f64 / 1e6);
     }
 }
 
