@@ -16,7 +16,7 @@ use rota_sim::world::Tally;
 const BEGIN: u64 = 10;
 
 /// Counters that move as messages are ordered, and while a ring waits for the next one.
-const WORK: [&str; 19] = [
+const WORK: [&str; 20] = [
     "fast_controls_alone",
     "fast_controls_received",
     "fast_packets_received",
@@ -34,6 +34,7 @@ const WORK: [&str; 19] = [
     "uring_batches_sent",
     "uring_instances_forgotten",
     "uring_instances_learnt",
+    "uring_memory_bytes",
     "uring_parts_received",
     "uring_values_decided",
 ];
