@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
-use rota_client::Client;
+use rota_client::{Client, Owner};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::error::Failure;
@@ -30,7 +30,7 @@ pub struct Line {
     socket: OwnedFd,
     /// The process that connected. Its children have copies of all this, the mutex included, which a thread that they
     /// do not have may hold: they are told so before they ask for it.
-    process: u32,
+    owner: Owner,
 }
 
 pub struct Inside {
@@ -74,13 +74,13 @@ impl Line {
             inside: Mutex::new(inside),
             changed: Condvar::new(),
             socket,
-            process: std::process::id(),
+            owner: Owner::this(),
         })
     }
 
     /// No step of a client panics half-way.
     fn inside(&self) -> Result<MutexGuard<'_, Inside>, Failure> {
-        if self.process != std::process::id() {
+        if !self.owner.is_this() {
             return Err(Failure::Forked);
         }
         Ok(self.inside.lock().unwrap_or_else(PoisonError::into_inner))

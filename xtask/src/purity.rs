@@ -25,7 +25,8 @@ const PURE: [(&str, &str); 5] = [
     ("rota-multiring", "crates/multiring/src/"),
 ];
 
-/// Where unsafe code may be: system calls, memory that another process sees, and what C hands over.
+/// Where unsafe code may be: system calls, memory that another process sees or that `fork` wipes, and what C
+/// hands over.
 const UNSAFE: &[&str] = &["crates/net/", "crates/memory/src/", "crates/ffi/src/"];
 
 /// A target whose toolchain has no `std` to link.

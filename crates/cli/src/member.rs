@@ -12,7 +12,7 @@ use rota_daemon::{
 };
 
 use crate::client::Failure;
-use crate::say::{print, print_json};
+use crate::say::{escaped, escaped_lines, print, print_json};
 
 /// The time that a daemon may take: it gives a change up before.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -119,11 +119,15 @@ pub fn main(member: &Member) -> ExitCode {
     if daemon.json {
         print_json(&reply);
     } else if !reply.done {
-        return Failure::failed(&reply.text).exit();
+        return Failure::failed(escaped_lines(&reply.text)).exit();
     } else if request == MemberRequest::List {
         print(&shown(&reply));
     } else {
-        print(&format!("{}\n{}", reply.text, shown(&reply)));
+        print(&format!(
+            "{}\n{}",
+            escaped_lines(&reply.text),
+            shown(&reply)
+        ));
     }
     ExitCode::from(u8::from(!reply.done))
 }
@@ -185,10 +189,11 @@ fn shown(reply: &MemberReply) -> String {
 
 fn row(node: &MemberStatus) -> [String; 4] {
     let state = if node.on_ring { "on the ring" } else { "away" };
-    let place = format!("{} {}/{}", node.address, node.data_port, node.token_port);
+    let address = escaped(&node.address);
+    let place = format!("{address} {}/{}", node.data_port, node.token_port);
     [
         node.id.to_string(),
-        node.name.clone().unwrap_or_default(),
+        node.name.as_ref().map(escaped).unwrap_or_default(),
         place,
         state.to_owned(),
     ]

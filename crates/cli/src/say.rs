@@ -60,6 +60,12 @@ pub fn tell(what: &impl Display) {
     let _ = writeln!(io::stderr(), "{what}");
 }
 
+/// Several lines with words of others in them: the lines stay lines, and else it is as [`escaped`].
+pub fn escaped_lines(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(escaped).collect();
+    lines.join("\n")
+}
+
 /// Bytes of others as part of a line: whatever would end the line or part it, or tell a terminal something, is written as in
 /// a string of C, and so is a backslash. Double quotes around it make it a word of [`rota_resp::inline`] again, but for quotes
 /// in it.

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::error::Error;
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::{fmt, io};
@@ -59,14 +60,21 @@ impl fmt::Display for ConnectionLost {
 
 impl Error for ConnectionLost {}
 
-/// Writes a failure and the daemon's reason; the daemon's words too, unless they say the same.
+/// Writes a failure and the daemon's reason; the daemon's words too, unless they say the same. They are shown to people,
+/// often by a terminal: so what would tell that something is written as in a string of Rust.
 fn put_reason(f: &mut fmt::Formatter<'_>, what: &str, code: Code, text: &str) -> fmt::Result {
     let reason = code.to_string();
     if text.is_empty() || text == reason {
-        write!(f, "{what}: {reason}")
-    } else {
-        write!(f, "{what}: {reason} ({text})")
+        return write!(f, "{what}: {reason}");
     }
+    write!(f, "{what}: {reason} (")?;
+    for character in text.chars() {
+        match character.is_control() {
+            true => write!(f, "{}", character.escape_default())?,
+            false => f.write_char(character)?,
+        }
+    }
+    f.write_char(')')
 }
 
 /// The reason for which there is no connection.

@@ -62,6 +62,7 @@ pub use blocking::{
 pub use envelope::Envelope;
 pub use error::{ConnectError, ConnectionLost, RequestError, SendError};
 pub use event::{Event, Gap};
+pub use owner::Owner;
 pub use protocol::{Cause, Code, Destination, Message, PrivateName, SlowPolicy, View};
 pub use rota_core::contract::Service;
 pub use rota_core::groups::{ClientName, GroupName, NameError, ViewId};

@@ -16,7 +16,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `region` | the memory; all `unsafe` of it |
+//! | `region` | the memory; all `unsafe` of the stream |
 //! | `writer` | [`Writer`], the daemon's side |
 //! | `reader` | [`Reader`], the client's |
 //! | `pass` | the descriptor, on its way from one to the other |

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::PATIENCE;
 use crate::ask::Place;
 use crate::client::Failure;
-use crate::say::{print, print_json};
+use crate::say::{escaped_lines, print, print_json};
 
 /// Options of `rota reload`.
 #[derive(Clone, Debug, clap::Args)]
@@ -45,10 +45,10 @@ pub fn main(options: &ReloadOptions) -> ExitCode {
             ExitCode::from(u8::from(!done))
         }
         Ok(text) => {
-            print(&text);
+            print(&escaped_lines(&text));
             ExitCode::SUCCESS
         }
-        Err(failure) => failure.exit(),
+        Err(failure) => Failure::failed(escaped_lines(&failure.to_string())).exit(),
     }
 }
 

@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::who::Who;
-use crate::say::{complain, print, print_json};
+use crate::say::{complain, escaped, escaped_lines, print, print_json};
 
 /// Rings that are busy answer within a second.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -40,19 +40,15 @@ pub struct RingsOptions {
     #[arg(long, value_name = "RING")]
     ring: Option<u16>,
     /// Let go what the ring keeps for this partition, whose replicas do not come back: it has to begin again from a backup
-    #[arg(
-        long,
-        value_name = "PARTITION",
-        requires = "ring",
-        conflicts_with = "replace"
-    )]
+    #[arg(long, value_name = "PARTITION", requires = "ring", group = "order")]
     abandon: Option<u32>,
     /// Say anew which replicas this partition has, with --replicas: the ring keeps nothing for others
     #[arg(
         long,
         value_name = "PARTITION",
         requires = "ring",
-        requires = "replicas"
+        requires = "replicas",
+        group = "order"
     )]
     replace: Option<u32>,
     /// The nodes of all replicas of the partition
@@ -68,7 +64,7 @@ pub struct RingsOptions {
         long,
         value_name = "NODE,...",
         value_delimiter = ',',
-        requires = "ring"
+        requires = "order"
     )]
     absent: Vec<u16>,
     #[command(flatten)]
@@ -176,7 +172,7 @@ fn give(words: &[String], processes: &[Process], who: &Who) -> ExitCode {
             }
         }
     }
-    complain(&last);
+    complain(&escaped(&last));
     ExitCode::FAILURE
 }
 
@@ -190,7 +186,7 @@ fn show(options: &RingsOptions, processes: &[Process]) -> ExitCode {
         asked.into_iter().flat_map(|asked| asked.join()).collect()
     });
     let texts = seen.iter().map(|seen| text(seen, options.ring));
-    print(&texts.collect::<String>().trim_end());
+    print(&escaped_lines(texts.collect::<String>().trim_end()));
     if options.json {
         print_json(&json!({ "processes": seen }));
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::info::ask;
 use super::who::Who;
-use crate::say::{complain, print, print_json};
+use crate::say::{complain, escaped_lines, print, print_json};
 
 /// Options of a command that asks all processes.
 #[derive(Clone, Debug, clap::Args)]
@@ -84,7 +84,7 @@ pub fn main(options: &StatusOptions, shows: Result<Shows<'_>, String>) -> ExitCo
         let asked: Vec<_> = shows.processes.iter().map(ask).collect();
         asked.into_iter().flat_map(|asked| asked.join()).collect()
     });
-    print(&table(&lines, shows.columns).trim_end());
+    print(&escaped_lines(table(&lines, shows.columns).trim_end()));
     if options.json {
         print_json(&lines);
     }

@@ -189,12 +189,12 @@ impl AsyncClient {
         }
         let begun = Instant::now();
         loop {
-            if let Some(event) = self.incoming.next() {
-                return Ok(Some(event));
-            }
             self.account.standing()?;
             if is_long_over(begun) || !self.read() {
                 return Ok(None);
+            }
+            if let Some(event) = self.incoming.next() {
+                return Ok(Some(event));
             }
         }
     }
