@@ -46,6 +46,19 @@ impl Value {
         }
     }
 
+    /// The messages of a proposer's packet.
+    pub const fn frame(&self) -> Option<&Bytes> {
+        match self {
+            Self::Packet { frame, .. } => Some(frame),
+            Self::Members(..) | Self::Skip(_) => None,
+        }
+    }
+
+    /// The bytes of its messages.
+    pub fn bytes(&self) -> usize {
+        self.frame().map_or(0, Bytes::len)
+    }
+
     /// The first instance behind it, if it is the value of this one.
     pub(super) fn end(&self, first: Instance) -> Instance {
         first.saturating_add(self.span())

@@ -18,11 +18,7 @@ pub struct Votes {
 const RECORD: usize = 128;
 
 fn bytes_of(value: &Value) -> usize {
-    RECORD
-        + match value {
-            Value::Packet { frame, .. } => frame.len(),
-            Value::Members(..) | Value::Skip(_) => 0,
-        }
+    RECORD + value.bytes()
 }
 
 impl Votes {

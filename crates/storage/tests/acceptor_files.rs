@@ -6,7 +6,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use rota_storage::acceptor::{
-    AcceptorLog, DiskLog, Kind, LogOpenError, LogOptions, Mode, RecordRef, inspect, read_all,
+    AcceptorLog, DiskLog, FetchError, Fetched, Kind, LogOpenError, LogOptions, Mode, RecordRef,
+    inspect, read_all,
 };
 use sim::{Random, SimDir, identity, open, options};
 
@@ -105,6 +106,39 @@ fn one_process_at_a_time_has_it() {
     assert!(matches!(refused, Err(LogOpenError::NoDirectory(path)) if path == missing));
 }
 
+/// A disk forgets a part of a file while the log is open: what lies before it and behind it is told.
+#[test]
+fn a_piece_ends_before_a_record_that_is_damaged() {
+    let dir = SimDir::default();
+    let mut log = open(&dir).unwrap();
+    for instance in 0..9 {
+        log.append(&[vote(instance, &[instance as u8 + 1; 250])])
+            .unwrap();
+    }
+    log.commit().unwrap();
+    let mut world = dir.world();
+    let mut damaged = 0;
+    for inode in &mut world.inodes {
+        let record = inode.seen.windows(250).position(|bytes| bytes == [5; 250]);
+        if let Some(at) = record {
+            inode.seen[at..at + 250].fill(0);
+            damaged += 1;
+        }
+    }
+    drop(world);
+    assert_eq!(damaged, 1);
+    let spans = |fetched: &Fetched| fetched.records.iter().map(|r| r.first).collect::<Vec<_>>();
+    let before = log.fetch(0, 8, usize::MAX).unwrap();
+    assert_eq!((spans(&before), before.next), (vec![0, 1, 2, 3], Some(4)));
+    for last in [4, 8] {
+        let refused = log.fetch(4, last, usize::MAX);
+        assert!(matches!(refused, Err(FetchError::Damaged(_))));
+    }
+    let behind = log.fetch(5, 8, usize::MAX).unwrap();
+    assert_eq!((spans(&behind), behind.next), (vec![5, 6, 7, 8], None));
+    assert!(!log.has_failed(), "it takes further votes");
+}
+
 /// Files of chance, and good files with parts of each other in them.
 #[test]
 fn garbage_is_refused_or_is_no_record() {
@@ -149,6 +183,7 @@ fn garbage_is_refused_or_is_no_record() {
             Ok(mut log) => {
                 opened += 1;
                 let fetched = log.fetch(0, u64::MAX, usize::MAX).unwrap();
+                assert_eq!(fetched.next, None, "{seed}: a record is damaged");
                 for record in fetched.records {
                     assert_eq!(record.bytes, vec![record.first as u8; 250], "{seed}");
                 }

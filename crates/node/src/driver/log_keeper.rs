@@ -27,6 +27,9 @@ const SETTLE_AFTER: Duration = Duration::from_millis(100);
 /// The time after which a group counts as slow.
 pub(super) const SLOW: Duration = Duration::from_millis(500);
 
+/// The time after which it is logged once more that votes cannot be read.
+const TOLD_FOR: Duration = Duration::from_secs(10);
+
 /// The pause after an attempt at another segment for which there was no room.
 const NO_ROOM: Duration = Duration::from_secs(1);
 
@@ -76,6 +79,8 @@ pub(super) struct Keeper<'a, D: LogDisk> {
     failed_for_room: bool,
     /// There was no room for another segment then.
     no_room: Option<Instant>,
+    /// It was logged then that votes could not be read.
+    unread: Option<Instant>,
 }
 
 impl<'a, D: LogDisk> Keeper<'a, D> {
@@ -94,6 +99,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
             failed: false,
             failed_for_room: false,
             no_room: None,
+            unread: None,
         }
     }
 
@@ -265,9 +271,11 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
     fn fetch(&mut self, (log, from, to): Wanted) {
         let read = votes::read_some(&mut self.log, log, &(from..to), FETCH_BYTES);
         let records = read.unwrap_or_else(|error| {
-            // The failure of a log was reported already.
-            if !self.failed {
+            // The failure of a log was reported already, and damage is found with each read.
+            let told = self.unread.is_some_and(|told| told.elapsed() < TOLD_FOR);
+            if !self.failed && !told {
                 tracing::error!(%error, "votes could not be read back");
+                self.unread = Some(Instant::now());
             }
             Vec::new()
         });

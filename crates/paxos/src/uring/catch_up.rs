@@ -301,6 +301,7 @@ pub fn answer(
             }
         };
     }
+    reading.forget(Reader::Peer(node));
     let votes = voter.record().from(asked.start);
     let votes = votes.map_while(|vote| vote.part(asked.start, upto));
     let votes = fitting(votes.take(VOTES), cx.settings.word_bytes);

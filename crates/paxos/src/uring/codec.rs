@@ -237,7 +237,7 @@ pub fn put_vote(out: &mut Vec<u8>, vote: &Vote) {
 /// A vote without its instance.
 fn put_cast(out: &mut Vec<u8>, vote: &Vote) {
     put_cast_head(out, vote);
-    if let Value::Packet { frame, .. } = &vote.value {
+    if let Some(frame) = vote.value.frame() {
         out.extend_from_slice(frame);
     }
 }
@@ -247,7 +247,7 @@ pub fn cast(vote: &Vote) -> Pieces {
     let mut head = Vec::with_capacity(VOTE_BYTES);
     put_cast_head(&mut head, vote);
     let mut cast = PiecesWriter::new(head);
-    if let Value::Packet { frame, .. } = &vote.value {
+    if let Some(frame) = vote.value.frame() {
         cast.push(frame);
     }
     cast.finish()

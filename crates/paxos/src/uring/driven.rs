@@ -348,7 +348,8 @@ impl Engine for URing {
         counters.add_to(&mut status.counters);
         let configuration = ("uring_configuration", self.number());
         let needed = ("uring_needed_bytes", self.learning.needed_bytes());
-        let bytes = ("uring_memory_bytes", self.voter.record().bytes() as u64);
+        let bytes = self.voter.memory_bytes() + self.outbox.reading.bytes();
+        let bytes = ("uring_memory_bytes", bytes as u64);
         let archived = ("uring_votes_in_log", self.voter.archived_votes() as u64);
         status
             .counters

@@ -97,12 +97,8 @@ impl Learning {
     /// Counts the next decided value.
     pub fn count(&mut self, vote: &Vote) -> Counted {
         let counts = self.learnt.advance(vote);
-        let bytes = match &vote.value {
-            Value::Packet { frame, .. } => frame.len(),
-            Value::Members(..) | Value::Skip(_) => 0,
-        };
-        self.backlog
-            .add((vote.end(), bytes), self.learnt.accounts.bound());
+        let size = (vote.end(), vote.value.bytes());
+        self.backlog.add(size, self.learnt.accounts.bound());
         match &vote.value {
             Value::Packet { id, frame } if counts => Counted::Value(*id, frame.len()),
             Value::Packet { .. } => Counted::Never,

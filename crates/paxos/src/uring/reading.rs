@@ -180,6 +180,17 @@ impl Reading {
         over
     }
 
+    /// The bytes in memory of what was read back, about.
+    pub fn bytes(&self) -> usize {
+        let pieces = self.pieces.values().flat_map(|piece| match piece {
+            Piece::Read(votes) => Some(votes),
+            Piece::Wanted(_) | Piece::UnderWay(_) | Piece::Failed => None,
+        });
+        let owed = self.owed.values().flat_map(|owed| &owed.read);
+        let all = pieces.flatten().chain(owed);
+        all.map(|vote| vote.value.bytes()).sum()
+    }
+
     /// A reader wants nothing any more.
     pub fn forget(&mut self, reader: Reader) {
         self.pieces.remove(&reader);
@@ -213,8 +224,9 @@ impl Reading {
         }
     }
 
-    /// Goes on with a promise. Returns it when it has all votes, or, as an error, when it will never have them.
-    pub fn go_on(&mut self, node: NodeId) -> Option<Result<Promise, Promise>> {
+    /// Goes on with a promise. Returns it when it has all votes. If some cannot be read it is not told: without them a
+    /// coordinator could propose other values. Another acceptor promises, or this one in a later round.
+    pub fn go_on(&mut self, node: NodeId) -> Option<Promise> {
         let mut owed = self.owed.remove(&node)?;
         let reader = Reader::Promise(node);
         while !owed.lacks.is_empty() {
@@ -223,7 +235,7 @@ impl Reading {
                     self.owed.insert(node, owed);
                     return None;
                 }
-                Piecemeal::Never => return Some(Err(owed.promise)),
+                Piecemeal::Never => return None,
                 Piecemeal::Votes(votes) => {
                     owed.read.extend(votes.iter().cloned());
                     owed.lacks.start = owed.read.last().map_or(owed.lacks.end, Vote::end);
@@ -235,7 +247,7 @@ impl Reading {
             mut promise, read, ..
         } = owed;
         promise.votes.splice(..0, read);
-        Some(Ok(promise))
+        Some(promise)
     }
 }
 
@@ -269,21 +281,13 @@ impl Reading {
         node
     }
 
-    /// Another process has told decided values. They are taken if the application waits for the first of them.
-    pub fn on_told(&mut self, next: Instance, votes: &[Vote]) {
-        let is_next = |vote: &Vote| vote.first <= next && vote.end() > next;
-        let Some(at) = votes.iter().position(is_next).filter(|_| self.is_stuck()) else {
-            return;
-        };
-        let mut told: VecDeque<Vote> = votes[at..at + 1].iter().cloned().collect();
-        for vote in &votes[at + 1..] {
-            match told.back().is_some_and(|last| last.end() == vote.first) {
-                true => told.push_back(vote.clone()),
-                false => break,
-            }
+    /// Another process has told the next decided values for an application that is stuck, if there are any.
+    pub fn on_told(&mut self, votes: Vec<Vote>) {
+        if !votes.is_empty() {
+            self.elsewhere.asked = None;
+            let told = Piece::Read(votes.into());
+            self.pieces.insert(Reader::Application, told);
         }
-        self.elsewhere.asked = None;
-        self.pieces.insert(Reader::Application, Piece::Read(told));
     }
 }
 

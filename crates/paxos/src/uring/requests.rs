@@ -84,7 +84,13 @@ impl URing {
     /// Takes the answer.
     pub(super) fn on_chosen(&mut self, node: NodeId, votes: &[Vote]) {
         self.counters.uring_votes_fetched += votes.len() as u64;
-        self.outbox.reading.on_told(self.learning.told_to(), votes);
+        if self.outbox.reading.is_stuck() {
+            let wanted = self.learning.told_to()..self.voter.resident();
+            let is_next = |vote: &&Vote| vote.end() > wanted.start;
+            let next = votes.iter().skip_while(|vote| !is_next(vote)).cloned();
+            let told = self.voter.sound(&wanted, next.map(Some).collect());
+            self.outbox.reading.on_told(told);
+        }
         let learner = &mut self.learning.learner;
         self.catch_up.on_chosen(&self.cx, learner, (node, votes));
     }

@@ -326,7 +326,7 @@ impl URing {
     }
 
     pub(super) fn go_on_promising(&mut self, node: NodeId) {
-        if let Some(Ok(promise)) = self.outbox.reading.go_on(node) {
+        if let Some(promise) = self.outbox.reading.go_on(node) {
             self.tell_promise(node, promise);
         }
     }

@@ -18,7 +18,7 @@ use super::found::Found;
 use super::snapshot::Snapshot;
 use crate::{Acceptor, AcceptorId, Config, Instance, Round, Slot, Verdict, Vote, Votes};
 use archive::Archive;
-use memory::HINT_EVERY;
+use memory::{Forgetting, HINT_EVERY};
 use rota_core::contract::{Output, Process, Time};
 use rota_core::mutants::{self, Mutant};
 
@@ -52,7 +52,7 @@ pub struct Voter {
     /// The votes that only the log has.
     archive: Archive,
     /// The snapshot that is next, while values of it are read back.
-    forgetting: Option<Snapshot>,
+    forgetting: Option<Forgetting>,
     /// The hint that was written last.
     hinted: Instance,
     disk: Disk,
@@ -136,7 +136,7 @@ impl Voter {
         self.is_acceptor && !self.named && !self.disk.has_failed()
     }
 
-    /// Whether learnt values are kept, and can be read again: in memory also while the log is away.
+    /// Whether learnt values are kept, and can be read again: also while the log is away, as far as memory has them.
     pub fn remembers(&self) -> bool {
         self.is_acceptor && !(self.disk.has_failed() && mutants::on(Mutant::U60))
     }

@@ -56,7 +56,15 @@ impl<'a, D: LogDisk> Reader<'a, D> {
                 let next = Some(from);
                 return Ok(Fetched { records, next });
             }
-            let record = self.read(entry, bytes)?;
+            let record = match self.read(entry, bytes) {
+                Ok(record) => record,
+                // Those before it are sound. Whoever asks for it next is told of it.
+                Err(_) if !records.is_empty() => {
+                    let next = Some(from);
+                    return Ok(Fetched { records, next });
+                }
+                Err(error) => return Err(error),
+            };
             taken += record.bytes.len();
             records.push(record);
             match entry.last.checked_add(1) {

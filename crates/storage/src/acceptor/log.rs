@@ -272,10 +272,11 @@ impl<D: LogDisk> DiskLog<D> {
         Ok(())
     }
 
-    /// The records of the instances from `first` to `last`: payloads of about `bytes`, but at least one record.
+    /// The records of the instances from `first` to `last`: payloads of about `bytes`, but at least one record, and
+    /// none from a damaged one on.
     ///
     /// # Errors
-    /// [`FetchError`].
+    /// [`FetchError`]; for damage if the first record has it.
     pub fn fetch(&mut self, first: u64, last: u64, bytes: usize) -> Result<Fetched, FetchError> {
         if self.failed {
             return Err(FetchError::Failed);

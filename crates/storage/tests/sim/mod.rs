@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use rota_core::contract::{LogId, NodeId};
 use rota_storage::acceptor::{
-    Access, DiskLog, FetchError, Fetched, Identity, LogDisk, LogFile, LogOpenError, LogOptions,
-    Record, RecordRef,
+    Access, DiskLog, FetchError, Identity, LogDisk, LogFile, LogOpenError, LogOptions, Record,
+    RecordRef,
 };
 
 pub const SECTOR: usize = 512;
@@ -424,11 +424,16 @@ pub fn told(log: &mut DiskLog<SimDir>) -> Told {
 
 pub fn try_told(log: &mut DiskLog<SimDir>) -> Result<Told, FetchError> {
     let first = log.first();
-    let Fetched { records, next } = log.fetch(first, u64::MAX, usize::MAX)?;
-    assert_eq!(next, None);
+    let (mut instances, mut from) = (Vec::new(), Some(first));
+    // A piece ends before a record that is damaged: the next one is an error then.
+    while let Some(next) = from {
+        let fetched = log.fetch(next, u64::MAX, usize::MAX)?;
+        instances.extend(fetched.records);
+        from = fetched.next;
+    }
     Ok(Told {
         first,
         state: log.state(),
-        instances: records,
+        instances,
     })
 }

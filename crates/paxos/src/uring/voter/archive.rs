@@ -53,6 +53,11 @@ impl Archive {
         self.stubs.len()
     }
 
+    /// The bytes that it takes in memory.
+    pub fn bytes(&self) -> usize {
+        self.stubs.capacity() * size_of::<(Instance, Stub)>()
+    }
+
     /// Takes in the vote that left memory next.
     pub fn put(&mut self, vote: Vote) {
         let stub = match vote.value {

@@ -105,9 +105,10 @@ impl Voter {
             return;
         }
         let votes = found.votes.into_iter().map(|vote| (vote.first, vote));
-        let votes = votes.collect();
+        let mut votes = votes.collect();
         self.forget_lost(cx, &votes);
-        self.write_all(cx, votes, lacks);
+        let resident = votes.split_off(&self.resident());
+        self.write_all(cx, resident, lacks);
     }
 
     /// A process that has just started gives its log everything if that has no name. A log in which a first part is

@@ -4,6 +4,7 @@
 //! may matter to a later round stay. Where a log has lost such votes, they are forgotten.
 
 use alloc::collections::BTreeMap;
+use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::ops::Range;
@@ -12,8 +13,40 @@ use super::super::context::Context;
 use super::super::found;
 use super::super::snapshot::Snapshot;
 use super::Voter;
-use crate::{Instance, Round, Value, Vote};
+use crate::{Instance, Round, Vote};
 use rota_core::mutants::{self, Mutant};
+
+/// A snapshot that is next, while values of it are read back.
+#[derive(Debug)]
+pub(super) struct Forgetting {
+    base: Snapshot,
+    /// The instances of the values that it lacks, from the last to the first.
+    lacks: Vec<Instance>,
+}
+
+impl Forgetting {
+    fn new(base: Snapshot) -> Self {
+        let mut lacks = base.lacks();
+        lacks.reverse();
+        Self { base, lacks }
+    }
+
+    /// It gets the first of the values that it lacks; without that the whole message is forgotten.
+    fn fill(self, at: Instance, frame: Option<&Bytes>) -> Self {
+        let Self {
+            mut base,
+            mut lacks,
+        } = self;
+        base.fill(at, frame);
+        match frame {
+            Some(_) => {
+                lacks.pop_if(|next| *next == at);
+                Self { base, lacks }
+            }
+            None => Self::new(base),
+        }
+    }
+}
 
 /// A hint at the decided instances is written once in this many instances.
 pub(super) const HINT_EVERY: u64 = 32;
@@ -61,7 +94,17 @@ impl Voter {
     pub fn read_back(&self, asked: &Range<Instance>, records: Vec<(u64, Bytes)>) -> Vec<Vote> {
         let votes = records.into_iter();
         let votes = votes.map(|(position, bytes)| found::vote(position, &bytes));
-        self.archive.sound(asked, votes.collect())
+        self.sound(asked, votes.collect())
+    }
+
+    /// The same of what others tell.
+    pub fn sound(&self, asked: &Range<Instance>, votes: Vec<Option<Vote>>) -> Vec<Vote> {
+        self.archive.sound(asked, votes)
+    }
+
+    /// The bytes that its votes take in memory, about, and those of the names of votes that only the log has.
+    pub fn memory_bytes(&self) -> usize {
+        self.acceptor.votes().bytes() + self.archive.bytes()
     }
 
     /// Whether its log can be read.
@@ -78,11 +121,11 @@ impl Voter {
         let mut base = self.trimmed.clone();
         self.archive.advance(&mut base, lost, usize::MAX);
         for at in base.lacks() {
-            let frame = has.get(&at).and_then(|vote| match &vote.value {
-                Value::Packet { frame, .. } => Some(frame),
-                Value::Members(..) | Value::Skip(_) => None,
-            });
-            base.fill(at, frame);
+            // A vote for another value may be there, older than the one that is lost.
+            let sound = self
+                .archive
+                .sound(&(at..at + 1), vec![has.get(&at).cloned()]);
+            base.fill(at, sound.first().and_then(|vote| vote.value.frame()));
         }
         self.rest_on(cx, base, None);
     }
@@ -134,8 +177,8 @@ impl Voter {
             false => self.advance(&mut base, below),
         };
         base.next = below;
-        self.forgetting = Some(base);
-        self.forget(cx);
+        base.forget_open(self.oldest_open(cx, &base));
+        self.forget(cx, Forgetting::new(base));
     }
 
     /// Has a snapshot go on to `below` by the votes in memory, or as far as is forgotten at once. Returns how far.
@@ -154,34 +197,24 @@ impl Voter {
         below
     }
 
-    /// Forgets everything before the snapshot that is next, if that has all its values.
-    fn forget(&mut self, cx: &Context) {
-        let Some(mut base) = self.forgetting.take() else {
-            return;
-        };
-        base.forget_open(self.oldest_open(cx, &base));
-        let lacks = !base.lacks().is_empty() && !mutants::on(Mutant::U129);
-        match lacks {
-            true => self.forgetting = Some(base),
-            false => self.rest_on(cx, base, None),
+    /// Forgets everything before a snapshot that is next, when that has all its values.
+    fn forget(&mut self, cx: &Context, next: Forgetting) {
+        match next.lacks.is_empty() || mutants::on(Mutant::U129) {
+            true => self.rest_on(cx, next.base, None),
+            false => self.forgetting = Some(next),
         }
     }
 
     /// An instance whose value has to be read back before anything is forgotten.
     pub fn lacks_to_forget(&self) -> Option<Instance> {
-        self.forgetting.as_ref()?.lacks().first().copied()
+        self.forgetting.as_ref()?.lacks.last().copied()
     }
 
     /// That value; `None` if it cannot be read.
     pub fn fill(&mut self, cx: &Context, at: Instance, vote: Option<&Vote>) {
-        let frame = vote.and_then(|vote| match &vote.value {
-            Value::Packet { frame, .. } => Some(frame),
-            Value::Members(..) | Value::Skip(_) => None,
-        });
-        if let Some(base) = &mut self.forgetting {
-            base.fill(at, frame);
+        if let Some(next) = self.forgetting.take() {
+            self.forget(cx, next.fill(at, vote.and_then(|vote| vote.value.frame())));
         }
-        self.forget(cx);
     }
 
     /// The values of messages that began before this are not kept.
@@ -196,7 +229,8 @@ impl Voter {
         base.forget_open(self.oldest_open(cx, &base));
         self.acceptor.trim(base.next);
         self.archive.trim(base.next);
-        self.forgetting.take_if(|next| next.next <= base.next);
+        // The next one follows from this one. It may have waited for a value that is forgotten now.
+        self.forgetting = None;
         let lacks = lacks.filter(|_| !mutants::on(Mutant::U62));
         let values = lacks.map_or_else(Vec::new, |number| base.values(self.label(number)));
         self.disk.put_base(&base, values);
