@@ -9,6 +9,7 @@ use rota_core::contract::{Channel, Input, Session};
 
 use crate::engines::process;
 use crate::setup::LinkPlan;
+use crate::step::index;
 
 /// The part of the queue by which the room has grown when a process is told (`Input::Writable`).
 const TOLD: usize = 8;
@@ -26,7 +27,7 @@ pub fn up(to: usize, bytes: usize) -> [Input; 2] {
 }
 
 /// The link to another node takes so many bytes.
-pub fn writable(to: usize, bytes: usize) -> Input {
+fn writable(to: usize, bytes: usize) -> Input {
     Input::Writable {
         peer: process(to).node,
         session: SESSION,
@@ -61,6 +62,15 @@ struct Way {
     granted: usize,
 }
 
+/// What comes of an input that a node takes from its kernel.
+#[derive(Debug, Default)]
+pub struct Opened {
+    /// The processor time of it.
+    pub cost: u64,
+    /// The node that hears of more room, and what it is told.
+    pub told: Option<(usize, Input)>,
+}
+
 impl Links {
     pub fn new(plan: LinkPlan, nodes: usize) -> Self {
         Self {
@@ -79,11 +89,6 @@ impl Links {
     /// Bytes that an empty link takes.
     pub const fn queue_bytes(&self) -> usize {
         self.plan.queue_bytes
-    }
-
-    /// The room that a sender has now: what it was told of, without what it has sent since.
-    pub fn granted(&self, from: usize, to: usize) -> usize {
-        self.ways[from * self.nodes + to].granted
     }
 
     /// The processor time of sending, or of receiving, a message.
@@ -106,8 +111,28 @@ impl Links {
         way.unread += bytes;
     }
 
+    /// A node takes from its kernel an input, which is of a link or not. A message that is read makes room for its
+    /// sender; and the room that a sender is told of is what it has now, as it has sent more since that was said.
+    pub fn open(&mut self, at: usize, input: &mut Input) -> Opened {
+        match input {
+            Input::Writable { peer, bytes, .. } => {
+                *bytes = self.ways[at * self.nodes + index(*peer)].granted;
+                Opened::default()
+            }
+            Input::LinkMessage { peer, bytes, .. } => {
+                let (from, length) = (index(*peer), bytes.len());
+                let room = self.read(from, at, length);
+                Opened {
+                    cost: self.cost(length),
+                    told: room.map(|bytes| (from, writable(at, bytes))),
+                }
+            }
+            _ => Opened::default(),
+        }
+    }
+
     /// A message was read. Returns the room that its sender has to be told of, if it has to be.
-    pub fn read(&mut self, from: usize, to: usize, bytes: usize) -> Option<usize> {
+    fn read(&mut self, from: usize, to: usize, bytes: usize) -> Option<usize> {
         let way = &mut self.ways[from * self.nodes + to];
         way.unread -= bytes;
         let room = self.plan.queue_bytes - way.unread;
@@ -137,6 +162,36 @@ mod tests {
         assert_eq!(links.read(0, 1, 60), None);
         assert_eq!(links.read(0, 1, 60), Some(440));
         assert_eq!(links.read(0, 1, 60), None);
+    }
+
+    fn room_in(input: &Input) -> Option<usize> {
+        match input {
+            Input::Writable { bytes, .. } => Some(*bytes),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn an_input_of_a_link_says_what_it_costs_and_who_hears_of_it() {
+        let plan = LinkPlan {
+            queue_bytes: 800,
+            call: 5,
+            byte: 2000,
+        };
+        let mut links = Links::new(plan, 2);
+        links.send(0, 1, 300);
+        let mut read = message(0, Bytes::from_static(&[0; 300]));
+        let opened = links.open(1, &mut read);
+        assert_eq!(opened.cost, 605);
+        let (sender, mut told) = opened.told.expect("there is more room");
+        assert_eq!((sender, room_in(&told)), (0, Some(800)));
+        // Node 0 sends more before it takes the word from its kernel.
+        links.send(0, 1, 100);
+        let opened = links.open(0, &mut told);
+        assert!(opened.cost == 0 && opened.told.is_none());
+        assert_eq!(room_in(&told), Some(700));
+        let opened = links.open(0, &mut Input::Timer);
+        assert!(opened.cost == 0 && opened.told.is_none());
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use hdrhistogram::Histogram;
 use rota_core::contract::Message;
 
+use crate::agenda::NEVER;
+
 /// Deliveries between two marks of a node's order.
 const MARK: u64 = 1024;
 /// The longest delay that is told from longer ones: a minute, in nanoseconds.
@@ -151,8 +153,8 @@ pub struct Measured {
 impl Measured {
     pub fn new(nodes: usize, client: u64) -> Self {
         Self {
-            from: u64::MAX,
-            until: u64::MAX,
+            from: NEVER,
+            until: NEVER,
             client,
             of: vec![Histo::new(); nodes],
         }

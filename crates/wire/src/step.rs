@@ -4,6 +4,7 @@ use bytes::Bytes;
 use rota_core::contract::{Channel, Class, Input, NodeId, SubmitError, TimerReason};
 use rota_core::wire::Kind;
 
+use crate::agenda::NEVER;
 use crate::engines::Simulated;
 use crate::links;
 use crate::setup::{Generated, Interface};
@@ -101,19 +102,12 @@ impl<E: Simulated> World<'_, E> {
         let Some(links) = &mut self.links else {
             return input;
         };
-        match &mut input {
-            // The engine has sent more since that was said.
-            Input::Writable { peer, bytes, .. } => *bytes = links.granted(at, index(*peer)),
-            Input::LinkMessage { peer, bytes, .. } => {
-                let (from, length) = (index(*peer), bytes.len());
-                *clock += links.cost(length);
-                if let Some(bytes) = links.read(from, at, length) {
-                    let told = *clock + self.wire.back(at, from);
-                    self.nodes[from].mail.put(told, links::writable(at, bytes));
-                    self.wake(from, told);
-                }
-            }
-            _ => {}
+        let opened = links.open(at, &mut input);
+        *clock += opened.cost;
+        if let Some((from, room)) = opened.told {
+            let told = *clock + self.wire.back(at, from);
+            self.nodes[from].mail.put(told, room);
+            self.wake(from, told);
         }
         input
     }
@@ -237,7 +231,7 @@ impl<E: Simulated> World<'_, E> {
         let window = self.window;
         let node = &mut self.nodes[at];
         node.free = clock;
-        let timer = node.engine.next_timer().map_or(u64::MAX, |(due, _)| due.0);
+        let timer = node.engine.next_timer().map_or(NEVER, |(due, _)| due.0);
         let source = node.source.next(clock, node.engine.backlog(), window);
         let next = node.next_arrival(clock).min(timer).min(source);
         self.agenda.set(self.setup.nodes + at, next.max(clock));

@@ -2,7 +2,7 @@
 
 use rota_core::contract::{Input, StartState, Time};
 
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, NEVER};
 use crate::engines::{Counts, Simulated, process};
 use crate::links::{self, Links};
 use crate::meter::{Measured, Over, Run, Traffic};
@@ -247,7 +247,7 @@ impl<'a, E: Simulated> World<'a, E> {
                 self.nodes.iter_mut().for_each(|node| node.source.end());
                 (Stage::Drain, from + DRAIN)
             }
-            Stage::Drain | Stage::Over => (Stage::Over, u64::MAX),
+            Stage::Drain | Stage::Over => (Stage::Over, NEVER),
         };
     }
 

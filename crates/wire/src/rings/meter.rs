@@ -5,6 +5,7 @@ use rota_multiring::level::LevelCounters;
 
 use super::host::Host;
 use super::judge::Judged;
+use crate::agenda::NEVER;
 use crate::meter::{Delays, Histo};
 
 /// Measurements of a ring.
@@ -37,8 +38,8 @@ impl RingsMeter {
             messages: 0,
         };
         Self {
-            from: u64::MAX,
-            until: u64::MAX,
+            from: NEVER,
+            until: NEVER,
             client,
             rings: vec![ring; rings],
         }

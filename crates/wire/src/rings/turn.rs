@@ -7,8 +7,7 @@ use rota_core::contract::{
 use rota_multiring::RingsDelivery;
 
 use super::world::World;
-use crate::links;
-use crate::step::index;
+use crate::agenda::NEVER;
 
 /// The steps of one ring before the others have their turn.
 const STEPS: u32 = 8;
@@ -56,7 +55,7 @@ impl World<'_> {
         let host = &mut self.hosts[at];
         (host.free, host.worked) = (clock.now, host.worked + clock.worked);
         let due = host.lanes.iter().map(|lane| lane.due).min();
-        let due = due.map_or(u64::MAX, |due| due.max(clock.now));
+        let due = due.map_or(NEVER, |due| due.max(clock.now));
         self.agenda.set(self.setup.hosts + at, due);
     }
 
@@ -87,12 +86,7 @@ impl World<'_> {
             && let Some((_, mut input)) = this.mail.take(clock.now)
         {
             this.reads += 1;
-            let ring = this.ring;
-            if let Input::Writable { peer, bytes, .. } = &mut input {
-                // It has sent more since that was said.
-                *bytes = self.links[ring].granted(at, index(*peer));
-            }
-            self.read((at, lane), clock, &input);
+            self.open((at, lane), clock, &mut input);
             return Some(input);
         }
         if !is_due {
@@ -103,18 +97,14 @@ impl World<'_> {
         Some(Input::Timer)
     }
 
-    /// A message of a link is read: its sender has more room.
-    fn read(&mut self, (at, lane): (usize, usize), clock: &mut Clock, input: &Input) {
-        let Input::LinkMessage { peer, bytes, .. } = input else {
-            return;
-        };
-        let (from, length) = (index(*peer), bytes.len());
+    /// The engine has what the kernel has for it. A message of a link is read: its sender has more room.
+    fn open(&mut self, (at, lane): (usize, usize), clock: &mut Clock, input: &mut Input) {
         let ring = self.hosts[at].lanes[lane].ring;
-        let links = &mut self.links[ring];
-        clock.pay(links.cost(length));
-        if let Some(bytes) = links.read(from, at, length) {
+        let opened = self.links[ring].open(at, input);
+        clock.pay(opened.cost);
+        if let Some((from, room)) = opened.told {
             let told = clock.now + self.wire.back(at, from);
-            self.post((from, ring), told, links::writable(at, bytes));
+            self.post((from, ring), told, room);
         }
     }
 

@@ -9,7 +9,7 @@ use super::host::Host;
 use super::judge::judge;
 use super::meter::{Over, RingsMeter, RingsRun, Work};
 use super::setup::RingsSetup;
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, NEVER};
 use crate::links::{self, Links};
 use crate::source::Shared;
 use crate::wire::{Frame, Load, To, Wire};
@@ -216,7 +216,7 @@ impl<'a> World<'a> {
                 lanes.for_each(|lane| lane.source.end());
                 (Stage::Drain, from + DRAIN)
             }
-            Stage::Drain | Stage::Over => (Stage::Over, u64::MAX),
+            Stage::Drain | Stage::Over => (Stage::Over, NEVER),
         };
     }
 
