@@ -18,6 +18,7 @@ use crate::access::{Access, Peer};
 use crate::members::{MemberReply, MemberRequest};
 use crate::reload::NewSettings;
 use crate::status::{DaemonStatus, ReloadStatus};
+pub(crate) use asking::Answer;
 pub use asking::NotAnswered;
 use asking::{AskingQueue, MemberAsking};
 pub(crate) use phase::Phase;
@@ -152,10 +153,12 @@ impl Control {
         };
         self.lock().members.push(asking, now)?;
         self.look_at_members();
-        let reply = answered.recv_timeout(patience + GIVEN_UP);
-        reply.map_err(|_| match self.lock().members.is_closed() {
-            true => NotAnswered::Stops,
-            false => NotAnswered::Silent,
+        let told = answered.recv_timeout(patience + GIVEN_UP);
+        told.unwrap_or_else(|_| {
+            Err(match self.lock().members.is_closed() {
+                true => NotAnswered::Stops,
+                false => NotAnswered::Silent,
+            })
         })
     }
 
@@ -295,9 +298,17 @@ mod tests {
             number: 7,
             ..MemberReply::default()
         };
-        let answered = asking().answer.send(reply.clone());
+        let answered = asking().answer.send(Ok(reply.clone()));
         answered.expect("it waits");
         assert_eq!(asked.join().expect("no panic"), Ok(reply));
+
+        let turned_away = ask();
+        let late = asking().answer.send(Err(NotAnswered::Late));
+        late.expect("it waits");
+        assert_eq!(
+            turned_away.join().expect("no panic"),
+            Err(NotAnswered::Late)
+        );
 
         let begun = ask();
         let its = asking();

@@ -11,11 +11,14 @@ use crate::members::{MemberReply, MemberRequest};
 /// Requests that wait at one time, at most: as many as operators can be connected.
 const MOST: usize = 8;
 
+/// Where a request is answered, or said why it is not.
+pub(crate) type Answer = Sender<Result<MemberReply, NotAnswered>>;
+
 /// A request, and where it is answered.
 #[derive(Debug)]
 pub(crate) struct MemberAsking {
     pub request: MemberRequest,
-    pub answer: Sender<MemberReply>,
+    pub answer: Answer,
     /// It is not begun after this time; whoever asks gives up soon after.
     pub until: Time,
 }
@@ -103,10 +106,7 @@ impl AskingQueue {
 
 /// Says that it is too late; whoever asked may have gone.
 fn turn_away(asking: &MemberAsking) {
-    let _ = asking.answer.send(MemberReply {
-        text: NotAnswered::Late.to_string(),
-        ..MemberReply::default()
-    });
+    let _ = asking.answer.send(Err(NotAnswered::Late));
 }
 
 #[cfg(test)]
@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    fn asking(until: u64) -> (MemberAsking, Receiver<MemberReply>) {
+    fn asking(until: u64) -> (MemberAsking, Receiver<Result<MemberReply, NotAnswered>>) {
         let (answer, answered) = channel();
         let asking = MemberAsking {
             request: MemberRequest::List,
@@ -134,9 +134,7 @@ mod tests {
         queue.push(in_time, Time(2)).expect("there is room");
         let next = queue.next(Time(10)).expect("one is in time");
         assert_eq!(next.until, Time(20));
-        let told = gone.try_recv().expect("it is told at once");
-        assert!(!told.done, "{told:?}");
-        assert_eq!(told.text, NotAnswered::Late.to_string());
+        assert_eq!(gone.try_recv(), Ok(Err(NotAnswered::Late)));
         assert_eq!(answered.try_recv(), Err(TryRecvError::Empty));
         assert!(queue.next(Time(10)).is_none());
     }
@@ -154,8 +152,7 @@ mod tests {
         assert_eq!(full, Err(NotAnswered::Many));
         // The time of one is over.
         assert_eq!(queue.push(asking(99).0, Time(10)), Ok(()));
-        let told = waiting[0].try_recv().expect("it is told at once");
-        assert_eq!(told.text, NotAnswered::Late.to_string());
+        assert_eq!(waiting[0].try_recv(), Ok(Err(NotAnswered::Late)));
         assert_eq!(waiting[1].try_recv(), Err(TryRecvError::Empty));
     }
 

@@ -1,7 +1,5 @@
 //! What an operator asks for: the list, or a change of it, which is ordered and then made.
 
-use std::sync::mpsc::Sender;
-
 use rota_core::contract::{NodeId, SubmitError, Time};
 use rota_net::{NodeAddress, Transport};
 use rota_node::MemberList;
@@ -10,6 +8,7 @@ use rota_node::members::{Change, Version};
 use super::machine::Members;
 use super::message::{self, Proposal, Told};
 use super::request::{MemberReply, MemberRequest, MemberStatus, Refusal};
+use crate::control::Answer;
 
 /// A reason for the log.
 pub(super) const NEVER_TAKEN: &str =
@@ -31,7 +30,7 @@ pub(super) enum Stage {
 pub(super) struct Asked {
     change: Change,
     force: bool,
-    answer: Sender<MemberReply>,
+    answer: Answer,
     until: Time,
     pub stage: Stage,
 }
@@ -57,7 +56,7 @@ impl Members {
 
     /// An operator asks for something, which is refused where it is not done by then. Whoever does not wait for the answer any
     /// more gets none.
-    pub fn ask(&mut self, request: MemberRequest, answer: Sender<MemberReply>, until: Time) {
+    pub fn ask(&mut self, request: MemberRequest, answer: Answer, until: Time) {
         let reply = match self.begin(request) {
             Ok(None) => self.reply(true, String::new()),
             Ok(Some((change, force))) => {
@@ -72,7 +71,7 @@ impl Members {
             }
             Err(why) => self.reply(false, why.to_string()),
         };
-        let _ = answer.send(reply);
+        let _ = answer.send(Ok(reply));
     }
 
     fn begin(&self, request: MemberRequest) -> Result<Option<(Change, bool)>, Refusal> {
@@ -174,7 +173,7 @@ impl Members {
 
     fn finish(&mut self, done: bool, text: String) {
         if let Some(asked) = self.asked.take() {
-            let _ = asked.answer.send(self.reply(done, text));
+            let _ = asked.answer.send(Ok(self.reply(done, text)));
         }
     }
 

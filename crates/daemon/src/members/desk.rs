@@ -1,6 +1,7 @@
 //! The socket at which operators ask for the nodes of the cluster, and have them changed. Only the daemon's own user, and
 //! root, can connect.
 
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -100,7 +101,7 @@ fn serve(listener: &UnixListener, control: &Control, state: &State) {
         };
         if state.open.load(Ordering::Relaxed) >= MOST {
             // The socket has room for a line. A program that has gone needs none.
-            let _ = say(&stream, &not_done(&NotAnswered::Many.to_string()));
+            let _ = say(&stream, &not_done(&NotAnswered::Many));
             continue;
         }
         let (control, open) = (control.clone(), Counted::one(&state.open));
@@ -126,8 +127,8 @@ fn answer(stream: &UnixStream, control: &Control, unanswered: &Arc<AtomicUsize>)
     let reply = match serde_json::from_str::<MemberRequest>(&line) {
         Ok(request) => control
             .members(request, ANSWER)
-            .unwrap_or_else(|why| not_done(&why.to_string())),
-        Err(error) => not_done(&format!("not a request: {error}")),
+            .unwrap_or_else(|why| not_done(&why)),
+        Err(error) => not_done(&format_args!("not a request: {error}")),
     };
     say(stream, &reply)
 }
@@ -139,9 +140,9 @@ fn say(mut stream: &UnixStream, reply: &MemberReply) -> io::Result<()> {
     stream.write_all(text.as_bytes())
 }
 
-fn not_done(text: &str) -> MemberReply {
+fn not_done(why: &dyn Display) -> MemberReply {
     MemberReply {
-        text: text.to_owned(),
+        text: why.to_string(),
         ..MemberReply::default()
     }
 }

@@ -1,4 +1,4 @@
-//! The list of nodes at one daemon: what is ordered about it, and what an operator asks for. Without I/O.
+//! The list of nodes at one daemon, and what is ordered about it. Without I/O.
 
 use std::collections::{BTreeSet, VecDeque};
 

@@ -3,18 +3,20 @@
 //! Every daemon has the numbered list of nodes ([`rota_node::members`]). On each new ring all daemons tell which list they
 //! have, and the newest is given to those that have an older one. From then on changes are ordered with everything else: each
 //! daemon judges one at its place in the order, by what all of them know, so that all make it or none. A daemon that is not on
-//! the ring hears of a newer list by notices, which daemons send it under the cluster's key.
+//! the ring hears of a newer list by notices, which daemons send it under the cluster's key: alone on its ring it takes the list
+//! over, and with others it has the list ordered, once, so that all of them take it over at one place.
 //!
-//! What is made is stored on each daemon's disk, and counts from then on in place of the nodes in its configuration.
+//! What is made counts at once, and is stored on each daemon's disk, again each second until it is: from the next start on it
+//! counts there in place of the nodes in the configuration.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `machine` | the list, and the order of its changes; without I/O |
+//! | `machine` | the list, and what is ordered about it; without I/O |
 //! | `exchange` | what daemons tell of their lists on a new ring |
-//! | `asked` | what operators ask for; without I/O |
+//! | `asked` | the change that an operator has asked for, from the request to the answer; without I/O |
 //! | `keeping` | whether the list is on disk, and when that is tried again; without I/O |
 //! | `message`, `notice`, `request` | what goes in the order, between nodes, and between operators and daemons |
-//! | `keeper`, `desk` | threads of their own: the disk, and the operators' socket |
+//! | `keeper`, `desk` | threads of their own: the disk, and the operators' socket, whose requests wait in `control` |
 //! | here | all of it at the daemon's loop |
 
 mod asked;

@@ -1,5 +1,5 @@
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -8,6 +8,7 @@ use rota_core::contract::{Incarnation, Message, MessageId, SubmitError, Time};
 use rota_node::members::why_fixed;
 
 use super::*;
+use crate::control::NotAnswered;
 use crate::members::asked::NEVER_TAKEN;
 use crate::members::request::{MemberPlace, MemberReply, MemberRequest};
 
@@ -47,6 +48,16 @@ fn place(node: u16, force: bool) -> MemberPlace {
 struct World {
     daemons: BTreeMap<u16, Members>,
     rings: u64,
+}
+
+/// Where an operator waits for a reply.
+struct Answered(Receiver<Result<MemberReply, NotAnswered>>);
+
+impl Answered {
+    fn try_recv(&self) -> Result<MemberReply, TryRecvError> {
+        let answer = self.0.try_recv()?;
+        Ok(answer.expect("whoever is asked here replies"))
+    }
 }
 
 impl World {
@@ -151,10 +162,10 @@ impl World {
         }
     }
 
-    fn ask(&mut self, node: u16, request: MemberRequest) -> Receiver<MemberReply> {
+    fn ask(&mut self, node: u16, request: MemberRequest) -> Answered {
         let (answer, answered) = channel();
         self.at(node).ask(request, answer, UNTIL);
-        answered
+        Answered(answered)
     }
 
     /// A request that is answered at once, or when the rings have ordered it and the disk has it.
@@ -392,14 +403,11 @@ fn daemons_that_cannot_change_their_list_say_why() {
         let mut members = Members::new(process(1), list, ability, config());
         let (answer, answered) = channel();
         members.ask(MemberRequest::Add(place(4, false)), answer.clone(), UNTIL);
-        let refused: MemberReply = answered.try_recv().expect("at once");
+        let answered = Answered(answered);
+        let refused = answered.try_recv().expect("at once");
         assert!(!refused.done);
         members.ask(MemberRequest::List, answer, UNTIL);
-        assert!(
-            answered
-                .try_recv()
-                .is_ok_and(|reply: MemberReply| reply.done)
-        );
+        assert!(answered.try_recv().is_ok_and(|reply| reply.done));
         refused.text
     };
     let mut votes = config();
