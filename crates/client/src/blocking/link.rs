@@ -222,12 +222,8 @@ impl Link {
 
     /// Notes the bytes of messages that the daemon has not acknowledged.
     pub fn mind(&self, outstanding: u64) {
-        match &self.socket {
-            Socket::Unix(_) | Socket::Memory(..) => {}
-            _ if !self.is_own() => {}
-            Socket::Tcp(stream) => self.patience.mind(stream, outstanding),
-            #[cfg(feature = "tls")]
-            Socket::Tls(stream, _) => self.patience.mind(stream, outstanding),
+        if self.is_patient() && self.is_own() {
+            self.patience.mind(self.fd(), outstanding);
         }
     }
 
