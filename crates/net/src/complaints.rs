@@ -1,4 +1,4 @@
-//! Lines in the log about clients, which must not be able to fill it.
+//! Lines in the log about what others do: clients, peers and other daemons must not be able to fill it.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ use rota_core::contract::Time;
 /// One reason has a line at most this often.
 const PERIOD_NANOS: u64 = 10_000_000_000;
 
-/// Logs the reason for which clients are refused once in a period, whatever they do.
+/// Logs each reason once in a period, however often it comes.
 #[derive(Debug, Default)]
 pub struct Complaints {
     /// The reasons so far: the time at which there may be another line, and the number of lines left out.
@@ -16,7 +16,7 @@ pub struct Complaints {
 }
 
 impl Complaints {
-    /// A client is refused: a line for the log, unless there was one just now.
+    /// A line for the log about `who`, and `what` came of it, unless there was one of this reason just now.
     pub fn say(&mut self, reason: &'static str, who: &dyn Display, what: &dyn Display) {
         if let Some(unsaid) = self.is_due(reason, monotonic()) {
             tracing::warn!(%who, %what, unsaid, "{reason}");
