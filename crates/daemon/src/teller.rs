@@ -6,7 +6,7 @@
 //! may, and nothing goes over the ring while nobody asks. A daemon answers a few times a second at most, and with clients
 //! left out that make it too long.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -94,12 +94,14 @@ pub fn ask(
 ) -> Result<BTreeMap<PrivateName, Answer>, SendError> {
     let mut asked = Asked::of(of);
     while !asked.is_over() && Instant::now() < until {
-        for teller in asked.missing() {
-            match client.try_send(Envelope::from(teller).kind(QUESTION), b"") {
+        for _ in 0..asked.missing.len() {
+            match client.try_send(Envelope::from(asked.missing[0]).kind(QUESTION), b"") {
                 // Credit comes with events, which are taken next.
                 Err(SendError::WouldBlock) => break,
                 sent => sent?,
             }
+            // With credit for few, one that never answers keeps no other from being asked.
+            asked.missing.rotate_left(1);
         }
         let again = until.min(Instant::now() + ASKED_AGAIN);
         while !asked.is_over()
@@ -114,41 +116,33 @@ pub fn ask(
 }
 
 /// The answers so far to a question.
-struct Asked<'a> {
-    of: &'a [PrivateName],
+struct Asked {
+    /// Those that have not answered; the first of them is asked next.
+    missing: VecDeque<PrivateName>,
     answers: BTreeMap<PrivateName, Answer>,
 }
 
-impl<'a> Asked<'a> {
-    const fn of(of: &'a [PrivateName]) -> Self {
-        let answers = BTreeMap::new();
-        Self { of, answers }
-    }
-
-    /// Those that have not answered.
-    fn missing(&self) -> Vec<PrivateName> {
-        let missing = self.of.iter().filter(|one| self.is_missing(one));
-        missing.copied().collect()
-    }
-
-    fn is_missing(&self, teller: &PrivateName) -> bool {
-        self.of.contains(teller) && !self.answers.contains_key(teller)
+impl Asked {
+    fn of(of: &[PrivateName]) -> Self {
+        Self {
+            missing: of.iter().copied().collect(),
+            answers: BTreeMap::new(),
+        }
     }
 
     fn is_over(&self) -> bool {
-        !self.of.iter().any(|teller| self.is_missing(teller))
+        self.missing.is_empty()
     }
 
     /// Takes what has come. Whoever is no daemon may send to the client that asks, too.
     fn take(&mut self, event: Event) {
         match event {
             Event::Message(message)
-                if message.kind == ANSWER && self.is_missing(&message.sender) =>
+                if message.kind == ANSWER && self.missing.contains(&message.sender) =>
             {
                 if let Some(status) = status_in(&message) {
                     let (status, text) = (Box::new(status), message.payload);
-                    self.answers
-                        .insert(message.sender, Ok(Told { status, text }));
+                    self.enter(message.sender, Ok(Told { status, text }));
                 }
             }
             Event::NotSent {
@@ -156,11 +150,14 @@ impl<'a> Asked<'a> {
                 kind: QUESTION,
                 code,
                 ..
-            } if self.is_missing(&teller) => {
-                self.answers.insert(teller, Err(code));
-            }
+            } if self.missing.contains(&teller) => self.enter(teller, Err(code)),
             _ => {}
         }
+    }
+
+    fn enter(&mut self, teller: PrivateName, answer: Answer) {
+        self.missing.retain(|one| *one != teller);
+        self.answers.insert(teller, answer);
     }
 }
 

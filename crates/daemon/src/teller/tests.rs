@@ -31,7 +31,7 @@ fn each_daemon_answers_once_and_nobody_for_another() {
     let mut asked = Asked::of(&of);
     let mut take = |from: &str, payload: &str| {
         asked.take(answer(from, payload));
-        asked.missing().len()
+        asked.missing.len()
     };
     assert_eq!(take("#ann#n1", r#"{"name":"n1","pid":1}"#), 3);
     assert_eq!(take("#rota-tell#n4", r#"{"name":"n4","pid":1}"#), 3);
@@ -46,7 +46,7 @@ fn each_daemon_answers_once_and_nobody_for_another() {
         text: String::new(),
     };
     asked.take(not_sent(of[1]));
-    assert_eq!(asked.missing(), [of[2]]);
+    assert_eq!(asked.missing, [of[2]]);
     asked.take(answer("#rota-tell#n2", r#"{"name":"n2"}"#));
     assert!(!asked.is_over());
     asked.take(answer("#rota-tell#n3", r#"{"name":"n3"}"#));
@@ -202,4 +202,39 @@ fn neither_events_of_others_nor_little_credit_keep_questions_back() {
     let answers = ask(&mut client, &of, Instant::now() + LONG).expect("it can be asked");
     assert!(answers.values().all(Result::is_ok) && answers.len() == 2);
     daemon.join().expect("no failure");
+}
+
+#[test]
+fn one_that_never_answers_keeps_no_other_from_being_asked() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("s");
+    let listener = UnixListener::bind(&path).expect("a free path");
+    let of = ["#rota-tell#n1", "#rota-tell#n2", "#rota-tell#n3"].map(name);
+    let daemon = thread::spawn(move || {
+        let mut connection = Connection::welcome(&listener);
+        // There is credit for one question at a time.
+        for (at, teller) in of.into_iter().enumerate() {
+            assert_eq!(connection.next_asked(), teller);
+            let status = format!("{{\"name\":\"n{}\"}}", at + 1);
+            match answer(&teller.to_string(), &status) {
+                Event::Message(status) if at > 0 => connection.tell(&Reply::Message(status)),
+                _ => {}
+            }
+            connection.tell(&Reply::Credit { bytes: u32::MAX });
+        }
+        assert_eq!(connection.next_asked(), of[0]);
+        connection
+    });
+    let builder = Client::builder().unread_bytes(0);
+    let mut client = builder.connect(path.as_path()).expect("let in");
+    let told = thread::scope(|scope| {
+        let asking = scope.spawn(|| ask(&mut client, &of, Instant::now() + LONG));
+        let mut connection = daemon.join().expect("all are asked in turn");
+        let Event::Message(status) = answer("#rota-tell#n1", "{\"name\":\"n1\"}") else {
+            panic!("it is a message");
+        };
+        connection.tell(&Reply::Message(status));
+        asking.join().expect("no panic")
+    });
+    assert_eq!(told.expect("it can be asked").len(), 3);
 }
