@@ -8,7 +8,7 @@ use rota_core::contract::NodeId;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,8 +21,6 @@ use crate::network::{Network, NodeAddress};
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest time between two lookups.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// Addresses of one name that are considered.
-const MOST_ADDRESSES: usize = 16;
 
 /// What looks a name up: the system's resolver, or that of a test.
 pub(crate) type Lookup = Arc<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>;
@@ -33,7 +31,13 @@ pub(crate) type Lookup = Arc<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sy
 /// The resolver's.
 fn ask_system(host: &str) -> io::Result<Vec<IpAddr>> {
     let found = (host, 0).to_socket_addrs()?;
-    Ok(found.map(|found| found.ip()).take(MOST_ADDRESSES).collect())
+    Ok(addresses(found))
+}
+
+/// All addresses of a name, in the order in which they are to be tried. There may be more than any node has, and another part
+/// of them first each time: a node is where it was if its address is any of them. The resolver bounds what it takes.
+fn addresses(found: impl Iterator<Item = SocketAddr>) -> Vec<IpAddr> {
+    found.map(|found| found.ip()).collect()
 }
 
 /// Looks up names, each in a thread of its own, and waits for so long at most. Names without an answer are left out.
@@ -289,6 +293,19 @@ mod tests {
         assert_eq!(wait_after(&[ip(1), ip(2)], &mut last, long), FIRST_WAIT);
         assert_eq!(wait_after(&[ip(2), ip(1)], &mut last, long), long);
         assert_eq!(wait_after(&[ip(2)], &mut last, long), FIRST_WAIT);
+    }
+
+    #[test]
+    fn all_addresses_of_a_name_count_however_many_there_are() {
+        let of_name = |last: u8| SocketAddr::new(ip(last), 0);
+        let (found, turned) = (
+            addresses((1..=100).map(of_name)),
+            addresses((1..=100).rev().map(of_name)),
+        );
+        assert!(found.contains(&ip(100)) && found[0] == ip(1) && turned[0] == ip(100));
+        let mut last = Vec::new();
+        assert_eq!(wait_after(&found, &mut last, LONGEST_WAIT), FIRST_WAIT);
+        assert_eq!(wait_after(&turned, &mut last, LONGEST_WAIT), LONGEST_WAIT);
     }
 
     #[test]
