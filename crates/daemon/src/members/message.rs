@@ -1,8 +1,9 @@
 //! The messages about the list of nodes, in the total order. Decoding is total: there is an answer for all bytes.
 //!
 //! A message is the mark (1), the format (1), its kind (1), and the ring that it is for (18). Then a tell (1) has a version,
-//! the checksum of the list (4), and whether its daemon keeps lists on disk (1); a give (2) has a list; a change (3) has its number at its daemon (8), the
-//! version of the list that it changes, whether it is forced, its kind (1), and a node, or the id of one (2).
+//! the checksum of the list (4), and whether its daemon keeps lists on disk (1); a give (2) has a list; a change (3) has its
+//! number at its daemon (8), the version of the list that it changes, whether it is forced (1), its kind (1), and a node, or the
+//! id of one (2). `testdata/golden/members.txt` has one of each, field by field.
 
 use rota_core::bytes::{Reader, put_ring};
 use rota_core::contract::RingId;
@@ -28,7 +29,8 @@ const REPLACE: u8 = 3;
 
 /// The word of a daemon on its own list, once on each ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Tell {
+pub struct Tell {
+    /// The version of the list.
     pub version: Version,
     /// The checksum of the list: hosts may begin with different files.
     pub checksum: u32,
@@ -38,25 +40,30 @@ pub(super) struct Tell {
 
 /// A change that a daemon asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Proposal {
+pub struct Proposal {
     /// Its number at its daemon.
     pub number: u64,
     /// The list that it changes: it counts for no other.
     pub base: Version,
     /// It is made also where it may take something from somebody.
     pub force: bool,
+    /// What is to become of the list.
     pub change: Change,
 }
 
+/// What is said in a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Told {
+pub enum Told {
+    /// Which list a daemon has.
     Tell(Tell),
+    /// The list that a daemon has, for those with older ones.
     Give(MemberList),
+    /// A change that an operator wants.
     Change(Proposal),
 }
 
 /// Whether this is a message about the list of nodes.
-pub(super) fn is_one(message: &[u8]) -> bool {
+pub fn is_one(message: &[u8]) -> bool {
     message.first() == Some(&MARK)
 }
 
@@ -66,7 +73,7 @@ pub(super) fn bytes_of_give(list: &MemberList) -> usize {
 }
 
 /// A message for this ring.
-pub(super) fn encode(ring: RingId, told: &Told) -> Vec<u8> {
+pub fn encode(ring: RingId, told: &Told) -> Vec<u8> {
     let kind = match told {
         Told::Tell(_) => TELL,
         Told::Give(_) => GIVE,
@@ -107,7 +114,7 @@ fn put_proposal(bytes: &mut Vec<u8>, proposal: &Proposal) {
 }
 
 /// Reads a message, and the ring that it is for.
-pub(super) fn decode(message: &[u8]) -> Option<(RingId, Told)> {
+pub fn decode(message: &[u8]) -> Option<(RingId, Told)> {
     let mut reader = Reader(message);
     (reader.take()? == [MARK, FORMAT]).then_some(())?;
     let kind = reader.byte()?;

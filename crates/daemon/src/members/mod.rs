@@ -15,18 +15,20 @@
 //! | `exchange` | what daemons tell of their lists on a new ring |
 //! | `asked` | the change that an operator has asked for, from the request to the answer; without I/O |
 //! | `keeping` | whether the list is on disk, and when that is tried again; without I/O |
-//! | `message`, `notice`, `request` | what goes in the order, between nodes, and between operators and daemons |
+//! | [`message`], [`notice`], `request` | what goes in the order, between nodes, and between operators and daemons |
 //! | `keeper`, `desk` | threads of their own: the disk, and the operators' socket, whose requests wait in `control` |
 //! | here | all of it at the daemon's loop |
 
 mod asked;
 mod desk;
 mod exchange;
+#[cfg(test)]
+mod golden_tests;
 mod keeper;
 mod keeping;
 mod machine;
-mod message;
-mod notice;
+pub mod message;
+pub mod notice;
 mod request;
 
 use std::path::PathBuf;

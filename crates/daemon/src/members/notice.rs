@@ -14,7 +14,7 @@ use rota_node::MemberList;
 const FORMAT: u8 = 1;
 
 /// The list as notices, each with so many bytes at its end for a seal or checksum.
-pub(super) fn notices(list: &MemberList, cluster: u32, seal_bytes: usize) -> Vec<Vec<u8>> {
+pub fn notices(list: &MemberList, cluster: u32, seal_bytes: usize) -> Vec<Vec<u8>> {
     let (whole, checksum) = (list.encode(), list.checksum());
     let part = |(index, part): (usize, &[u8])| {
         let mut bytes = vec![NOTICE, FORMAT];
@@ -69,13 +69,16 @@ impl<'a> Part<'a> {
 
 /// The parts of a list that have come. One of another list begins anew: notices come again and again.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub struct Parts {
     whole: Whole,
     parts: BTreeMap<usize, Vec<u8>>,
 }
 
 impl Parts {
-    /// Takes a notice; the list, once all parts of it are there. `Err`: it makes no sense.
+    /// Takes a notice; the list, once all parts of it are there.
+    ///
+    /// # Errors
+    /// [`Nonsense`].
     pub fn take(&mut self, notice: &[u8], cluster: u32) -> Result<Option<MemberList>, Nonsense> {
         let part = Part::read(notice, cluster).ok_or(Nonsense)?;
         if part.whole != self.whole {
@@ -98,9 +101,9 @@ impl Parts {
     }
 }
 
-/// A notice that makes no sense.
+/// The notice, or the list of which it is the last part, makes no sense.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Nonsense;
+pub struct Nonsense;
 
 #[cfg(test)]
 mod tests {
