@@ -90,6 +90,53 @@ class Blocking(unittest.TestCase):
             heard = [next_message(listener).payload for _ in range(2)]
             self.assertEqual(heard, [b"once %d" % number, b"last"])
 
+    def test_neither_a_child_nor_its_child_sends_anything(self) -> None:
+        listener = self.cluster.client(1)
+        listener.join("kept")
+        client = self.cluster.client(1)
+        client.feed("kept", b"of the parent")
+        steps: list[Callable[[], object]] = [
+            client.flush,
+            lambda: client.feed("kept", b"of a child"),
+            lambda: client.send("kept", b"of a child"),
+            lambda: client.try_send("kept", b"of a child"),
+            lambda: client.join("kept"),
+            lambda: client.leave("kept"),
+            lambda: client.members("kept"),
+            client.close,
+        ]
+
+        def in_child(body: Callable[[], None]) -> None:
+            child = os.fork()
+            if child == 0:
+                status = 1
+                try:
+                    body()
+                    status = 0
+                finally:
+                    os._exit(status)
+            _, status = os.waitpid(child, 0)
+            self.assertEqual(os.waitstatus_to_exitcode(status), 0)
+
+        def fail() -> None:
+            for step in steps:
+                with self.assertRaisesRegex(rota.ConnectionLostError, "forked"):
+                    step()
+
+        def fail_and_serve() -> None:
+            fail()
+            in_child(fail)
+            # It may have a client of its own, which is none of its child's.
+            with self.cluster.client(1) as own:
+                steps[:] = [partial(own.send, "kept", b"of a grandchild")]
+                in_child(fail)
+                own.send("kept", b"of the child")
+
+        in_child(fail_and_serve)
+        client.send("kept", b"last")
+        heard = [next_message(listener).payload for _ in range(3)]
+        self.assertEqual(heard, [b"of the child", b"of the parent", b"last"])
+
     def test_two_daemons_deliver_in_one_order(self) -> None:
         count = 1000
         listeners = [self.cluster.client(node) for node in (1, 2)]

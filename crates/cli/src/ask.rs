@@ -133,9 +133,13 @@ impl Place {
     /// The daemon's answer, as it came and parsed.
     pub fn ask(&self) -> Result<(String, DaemonStatus), Failure> {
         let wrong = |what: &dyn fmt::Display| Failure::failed(format!("{self}: {what}"));
-        let line = self
-            .answer()
-            .map_err(|error| wrong(&escaped(silence(error))))?;
+        let silent = |error| wrong(&silence(error));
+        let line = match self {
+            Self::Unix(path) => from_socket(path),
+            Self::Http(host) => page(host),
+            Self::Through(through) => return through.ask(PATIENCE).map_err(silent),
+        };
+        let line = line.map_err(silent)?;
         let nonsense = |_| wrong(&self.no_answer(&line));
         let Refused { refused } = serde_json::from_str(&line).map_err(nonsense)?;
         if let Some(why) = refused {
@@ -152,24 +156,11 @@ impl Place {
                 "it has closed the connection without an answer: it stops, or too many ask it, or {NOT_ADMIN}"
             ),
             Self::Unix(_) => NOT_ADMIN.to_owned(),
-            Self::Http(_) => {
+            // Through another daemon there are no lines.
+            Self::Http(_) | Self::Through(_) => {
                 let start: String = line.chars().take(40).collect();
                 format!("not a daemon's answer: {start:?}")
             }
-            Self::Through(_) => "not a daemon's answer".to_owned(),
-        }
-    }
-
-    /// The daemon's answer, as it came.
-    pub fn answer(&self) -> io::Result<String> {
-        match self {
-            Self::Unix(path) => {
-                let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                read(stream)
-            }
-            Self::Http(host) => page(host),
-            Self::Through(through) => through.answer(PATIENCE),
         }
     }
 }
@@ -201,6 +192,13 @@ fn silence(error: io::Error) -> String {
         }
         _ => error.to_string(),
     }
+}
+
+/// The answer at an admin socket, as it came.
+pub fn from_socket(path: &Path) -> io::Result<String> {
+    let stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    read(stream)
 }
 
 fn read(stream: impl Read) -> io::Result<String> {
@@ -235,7 +233,7 @@ fn page(host: &str) -> io::Result<String> {
         Ok(body.to_owned())
     } else {
         let line = head.lines().next().unwrap_or_default();
-        Err(io::Error::other(format!("it answers: {line}")))
+        Err(io::Error::other(format!("it answers: {}", escaped(line))))
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use rota_client::{Builder, Client, PrivateName};
-use rota_daemon::teller;
+use rota_daemon::{DaemonStatus, teller};
 
 use crate::client::Failure;
 
@@ -48,13 +48,16 @@ pub fn all(socket: &str) -> Result<Vec<Through>, Failure> {
 }
 
 impl Through {
-    /// The status of the daemon, as it came.
-    pub fn answer(&self, patience: Duration) -> io::Result<String> {
+    /// The status of the daemon, as it came and parsed.
+    pub fn ask(&self, patience: Duration) -> io::Result<(String, DaemonStatus)> {
         let until = Instant::now() + patience;
         let mut client = connect(&self.socket).map_err(io::Error::other)?;
         let answers = teller::ask(&mut client, &[self.teller], until);
         match answers.map_err(io::Error::other)?.remove(&self.teller) {
-            Some(Ok(told)) => Ok(String::from_utf8_lossy(&told.text).into_owned()),
+            Some(Ok(told)) => Ok((
+                String::from_utf8_lossy(&told.text).into_owned(),
+                *told.status,
+            )),
             Some(Err(code)) => Err(io::Error::other(format!("not sent: {code}"))),
             None => Err(io::ErrorKind::TimedOut.into()),
         }

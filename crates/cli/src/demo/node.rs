@@ -16,7 +16,7 @@ use super::rings::DemoRings;
 use super::source::Share;
 use super::talk::{Done, GO, STOP, Said, Task};
 use super::witness::Witness;
-use crate::ask::Place;
+use crate::ask::from_socket;
 
 /// The coordinator's orders so far.
 #[derive(Debug, Default)]
@@ -177,7 +177,7 @@ fn retransmissions(task: &Task) -> Option<u64> {
     struct Answer {
         counters: BTreeMap<String, u64>,
     }
-    let line = Place::Unix(task.admin.clone()).answer().ok()?;
+    let line = from_socket(&task.admin).ok()?;
     let answer: Answer = serde_json::from_str(&line).ok()?;
     answer.counters.get("retransmissions").copied()
 }
