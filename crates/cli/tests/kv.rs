@@ -1,6 +1,7 @@
 //! `rota kv`: a demo with its clients, a kill and its check; and commands against one that runs.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -246,13 +247,26 @@ fn a_process_that_cannot_start_says_why() {
     );
 }
 
-/// Ends with its process.
-struct Served(Child);
+/// Ends with its process, whose words are in a file.
+struct Served {
+    child: Child,
+    words: PathBuf,
+}
+
+impl Served {
+    /// Fails with the words of the process if it has ended.
+    fn has_not_ended(&mut self) {
+        if let Some(status) = self.child.try_wait().expect("a child") {
+            let words = std::fs::read_to_string(&self.words).expect("it is ours");
+            panic!("a process has ended: {status}: {words}");
+        }
+    }
+}
 
 impl Drop for Served {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -260,14 +274,34 @@ impl Drop for Served {
 fn serve(file: &Path, node: &str) -> Served {
     let mut serve = rota();
     serve.args(["kv", "serve", "--node", node, "--config"]);
-    let serve = serve.arg(file).stderr(Stdio::null()).spawn();
-    Served(serve.expect("it starts"))
+    let words = file.with_file_name(format!("said-{node}"));
+    let said = std::fs::File::create(&words).expect("it is ours");
+    let serve = serve.arg(file).stderr(said).spawn();
+    let child = serve.expect("it starts");
+    Served { child, words }
 }
 
-/// The file of a store on this host, of so many partitions with so many replicas each, whose directories are made.
+/// Tries until it is done, while these processes run.
+fn until(what: &str, served: &mut [Served], mut is_done: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_done() {
+        served.iter_mut().for_each(Served::has_not_ended);
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// The configuration of a store of so many partitions with so many replicas each, and its file; its directories are
+/// made. Its address is of this process of tests alone: the demos of other tests, and the same test of another
+/// checkout, choose from the ports of 127.0.0.1.
 fn store(directory: &Path, of: (u16, u16), port: u16) -> (rota_kv::KvConfig, PathBuf) {
     let votes = (directory, rota_node::VoteStorage::Memory);
-    let config = rota_kv::KvConfig::loopback(of, port, votes);
+    let mut config = rota_kv::KvConfig::loopback(of, port, votes);
+    // The number of a process has 22 bits, at most.
+    let [_, a, b, c] = std::process::id().to_be_bytes();
+    for node in &mut config.rings.common.nodes {
+        node.address = IpAddr::from([127, 64 + a, b, c]);
+    }
     let file = directory.join("rota.toml");
     std::fs::write(&file, config.to_toml().expect("a file")).expect("it is ours");
     for name in ["votes", "states"] {
@@ -276,12 +310,18 @@ fn store(directory: &Path, of: (u16, u16), port: u16) -> (rota_kv::KvConfig, Pat
     (config, file)
 }
 
+/// Where clients of the first process connect.
+fn address(config: &rota_kv::KvConfig) -> String {
+    let node = config.rings.common.nodes[0].address;
+    let port = config.kv.process[0].redis_port.expect("a port");
+    SocketAddr::new(node, port).to_string()
+}
+
 #[test]
 fn commands_say_who_they_are_and_speak_tls() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = |name: &str| directory.path().join(name);
-    let of = (directory.path(), rota_node::VoteStorage::Memory);
-    let mut config = rota_kv::KvConfig::loopback((1, 1), 24_400, of);
+    let (mut config, _) = store(directory.path(), (1, 1), 24_400);
     config.kv.tls = Some(rota_kv::TlsSection {
         certificate: file("own.pem"),
         key: file("own.key"),
@@ -307,25 +347,20 @@ fn commands_say_who_they_are_and_speak_tls() {
     ] {
         std::fs::write(file(name), text).expect("it is ours");
     }
-    for name in ["votes", "states"] {
-        std::fs::create_dir(file(name)).expect("it is ours");
-    }
-    let served = serve(&file("rota.toml"), "1");
-    let port = config.kv.process[0].redis_port.expect("a port");
+    let mut served = [serve(&file("rota.toml"), "1")];
+    let address = address(&config);
     let ask = |words: &[&str], password: &str| {
         let mut ask = rota();
         ask.arg("kv").args(words).args(["--user", "app"]);
-        ask.args(["--connect", &format!("127.0.0.1:{port}")]);
+        ask.args(["--connect", &address]);
         ask.arg("--password-file").arg(file(password));
         ask.arg("--ca").arg(file("own.pem"));
         ask.args(["--server-name", "localhost"]);
         ask.output().expect("it ends")
     };
-    let began = Instant::now();
-    while !ask(&["put", "a", "1"], "right").status.success() {
-        assert!(began.elapsed() < PATIENCE, "it does not answer");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    until("it does not answer", &mut served, || {
+        ask(&["put", "a", "1"], "right").status.success()
+    });
     assert_eq!(ask(&["get", "a"], "right").stdout, b"1\n");
     let status = |password: &str| {
         let mut status = rota();
@@ -352,9 +387,9 @@ fn commands_say_who_they_are_and_speak_tls() {
     // The hash of "Secret": another password is in force when the file is read again; a file that is wrong changes nothing.
     config.kv.user[0].password_sha256 =
         "7e32a729b1226ed1270f282a8c63054d09b26bc9ec53ea69771ce38158dfade8".to_owned();
+    let pid = served[0].child.id().to_string();
     let read_again = |text: &str| {
         std::fs::write(file("rota.toml"), text).expect("it is ours");
-        let pid = served.0.id().to_string();
         let told = Command::new("kill").args(["-HUP", &pid]).status();
         assert!(told.expect("it is told").success());
     };
@@ -362,11 +397,9 @@ fn commands_say_who_they_are_and_speak_tls() {
     std::thread::sleep(Duration::from_millis(300));
     assert!(ask(&["get", "a"], "right").status.success());
     read_again(&config.to_toml().expect("a file"));
-    let began = Instant::now();
-    while !ask(&["get", "a"], "wrong").status.success() {
-        assert!(began.elapsed() < PATIENCE, "it does not take the password");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until("it does not take the password", &mut served, || {
+        ask(&["get", "a"], "wrong").status.success()
+    });
     assert_eq!(ask(&["get", "a"], "right").status.code(), Some(1));
 }
 
@@ -374,21 +407,18 @@ fn commands_say_who_they_are_and_speak_tls() {
 fn slots_move_when_they_are_told_to() {
     let directory = tempfile::tempdir().expect("a directory");
     let (config, file) = store(directory.path(), (2, 1), 24_430);
-    let _served = ["1", "2"].map(|node| serve(&file, node));
-    let port = config.kv.process[0].redis_port.expect("a port");
-    let address = format!("127.0.0.1:{port}");
+    let mut served = ["1", "2"].map(|node| serve(&file, node));
+    let address = address(&config);
     let ask = |words: &[&str]| {
         let mut ask = rota();
         ask.arg("kv").args(words).args(["--connect", &address]);
         ask.output().expect("it ends")
     };
-    let began = Instant::now();
     // One key of each partition.
-    while !ask(&["put", "foo", "1"]).status.success() || !ask(&["put", "bar", "2"]).status.success()
-    {
-        assert!(began.elapsed() < PATIENCE, "it does not answer");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    until("it does not answer", &mut served, || {
+        let put = |key, value| ask(&["put", key, value]).status.success();
+        put("foo", "1") && put("bar", "2")
+    });
     let shift = |slots: &str, to: &str| {
         let mut shift = rota();
         shift.args(["kv", "move", "--slots", slots, "--to", to, "--config"]);
@@ -480,15 +510,16 @@ fn a_ring_lets_go_of_nobody_who_is_there() {
         let rings = rings.args(["--ring", "1"]).args(words).output();
         rings.expect("it ends")
     };
-    let until = |what: &str, is: &dyn Fn() -> bool| {
+    let until = |what: &str, served: &mut [Served], is: &dyn Fn() -> bool| {
         let began = Instant::now();
         while !is() {
+            served.iter_mut().for_each(Served::has_not_ended);
             assert!(began.elapsed() < PATIENCE, "{what}: {}", words(&rings(&[])));
             std::thread::sleep(Duration::from_millis(100));
         }
     };
     let shows = |replicas: &str| words(&rings(&[])).contains(replicas);
-    until("all replicas", &|| shows("(replicas 1, 2, 3)"));
+    until("all replicas", &mut served, &|| shows("(replicas 1, 2, 3)"));
     let replace = ["--replace", "1", "--replicas", "1,2"];
     let there = "node 3 has a replica of partition 1, and is there";
     for (asked, why) in [
@@ -501,17 +532,19 @@ fn a_ring_lets_go_of_nobody_who_is_there() {
     }
     // It does not answer, and is there: the ring goes on without it, and has a link to its host.
     let third = served.pop().expect("it runs");
-    let process = i32::try_from(third.0.id()).expect("a number");
+    let process = i32::try_from(third.child.id()).expect("a number");
     let process = rustix::process::Pid::from_raw(process).expect("not 0");
     rustix::process::kill_process(process, rustix::process::Signal::STOP).expect("it runs");
-    until("a lost connection", &|| {
+    until("a lost connection", &mut served, &|| {
         let status = rota()
             .args(["kv", "status", "--config"])
             .arg(&file)
             .output();
         words(&status.expect("it ends")).contains("1 of 2 other processes")
     });
-    until("a ring without it", &|| shows("operational: 1, 2 ("));
+    until("a ring without it", &mut served, &|| {
+        shows("operational: 1, 2 (")
+    });
     let said = [&replace[..], &["--absent", "3"]].concat();
     for asked in [&replace[..], &said] {
         let refused = rings(asked);
@@ -519,6 +552,8 @@ fn a_ring_lets_go_of_nobody_who_is_there() {
         assert!(words(&refused).contains(there), "{}", words(&refused));
     }
     drop(third);
-    until("an order", &|| rings(&replace).status.success());
-    until("two replicas", &|| shows("(replicas 1, 2)"));
+    until("an order", &mut served, &|| {
+        rings(&replace).status.success()
+    });
+    until("two replicas", &mut served, &|| shows("(replicas 1, 2)"));
 }
