@@ -164,6 +164,11 @@ impl Map {
         self.partitions.clone()
     }
 
+    /// Whether there is one partition, which has all slots.
+    pub fn is_of_one(&self) -> bool {
+        self.partitions.len() == 1
+    }
+
     /// The slots in ranges, in order.
     pub fn ranges(&self) -> Vec<(Range<u16>, Partition)> {
         ranges(self.of.iter().map(|owner| owner.partition))

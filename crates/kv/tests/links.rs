@@ -15,7 +15,7 @@ use rota_node::VoteStorage;
 use rota_resp::Reply;
 
 use rota_kv::KvConfig;
-use rota_kv::store::{Action, Answer, Answered, Batch, Operation, Outcome, Pack};
+use rota_kv::store::{Action, Answer, Answered, Batch, Operation, Outcome};
 
 use cluster::{Cluster, node};
 
@@ -85,7 +85,7 @@ fn each_replica_has_the_answer_to_a_command_that_another_one_was_given() {
         operations: vec![Operation::Key(b"foo", Action::Append(b"2"))],
         ..Batch::default()
     };
-    let pack = Pack(vec![append.encode()]).encode();
+    let pack = append.alone();
     let of = [77_u64, 1].map(u64::to_le_bytes).concat();
     let ask = |kind: u8, id: u64, rest: &[u8]| {
         let head = [&[kind][..], &id.to_le_bytes(), &of].concat();

@@ -233,6 +233,18 @@ fn commands_of_a_pipeline_do_not_fail_for_another_one_s_sake() {
     assert_eq!([none, neither], [(); 2].map(|()| Reply::error(down)));
 }
 
+/// The number of batches that a process has had ordered for its clients.
+fn batches(client: &mut Client) -> u64 {
+    let text = match client.say("INFO") {
+        Reply::Bulk(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Reply::Text(text) => text,
+        other => panic!("{other:?}"),
+    };
+    let line = text.lines().find_map(|line| line.strip_prefix("batches:"));
+    line.and_then(|number| number.trim().parse().ok())
+        .unwrap_or_else(|| panic!("{text}"))
+}
+
 /// One partition has no room, and another one has.
 #[test]
 fn a_partition_without_room_takes_what_makes_nothing_larger() {
@@ -293,7 +305,24 @@ fn a_partition_without_room_takes_what_makes_nothing_larger() {
     assert_eq!(heard, expected);
     client.send_all(&["SET {bar}a tiny", "SET {bar}new x", "SET {bar}a s"]);
     let heard = [(); 3].map(|()| client.hear());
-    assert_eq!(heard, [Reply::OK, full, Reply::OK]);
+    assert_eq!(heard, [Reply::OK, full.clone(), Reply::OK]);
+    // However many of them are refused, the others are not asked for one by one.
+    let fits = |at: usize| at % 3 == 0;
+    let lines: Vec<String> = (0..60)
+        .map(|at| match at % 3 {
+            0 => "SET {bar}a s".to_owned(),
+            1 => format!("SET {{bar}}new-{at} x"),
+            _ => "APPEND {bar}a x".to_owned(),
+        })
+        .collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let before = batches(&mut client);
+    client.send_all(&lines);
+    for at in 0..lines.len() {
+        let expected = if fits(at) { &Reply::OK } else { &full };
+        assert_eq!(&client.hear(), expected, "{at}");
+    }
+    assert!(batches(&mut client) - before < 10);
     assert_eq!(client.say("DEL {bar}b {bar}c"), Reply::Integer(2));
     assert_eq!(client.insist("SET {bar}new x"), Reply::OK);
 }

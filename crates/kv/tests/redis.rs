@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rota_kv::access::{UserSection, Users};
 use rota_kv::redis::{Connection, Done, NodeView, Step, View, Walk, Work, assemble, done, shown};
-use rota_kv::store::{Answer, Answered, Batch, Operation, Outcome, Pack, Store};
+use rota_kv::store::{Answer, Answered, Batch, Operation, Outcome, Store};
 use rota_kv::{Map, Partition};
 use rota_multiring::{Place, Rank};
 use rota_replica::{Command, Machine as _};
@@ -58,7 +58,7 @@ impl Desk {
             instance: self.at,
             index: 0,
         };
-        let (map, bytes) = (&self.view.map, Pack(vec![batch.encode()]).encode());
+        let (map, bytes) = (&self.view.map, batch.alone());
         let mut outcomes = vec![Vec::new(); batch.operations.len()];
         let to = match batch.is_idle() {
             true => map.partitions(),

@@ -562,7 +562,7 @@ fn what_cannot_be_read_is_counted_and_the_rest_is_done() {
 struct Hears(bool, std::sync::mpsc::Sender<Change>);
 
 impl Witness for Hears {
-    fn began(&mut self, _: Option<Place>, _: Option<Place>, _: &Past) {}
+    fn began(&mut self, _: Option<Place>, _: &Past) {}
 
     fn delivered(&mut self, _: Place, _: &Partitions) {}
 

@@ -28,7 +28,8 @@ pub const MOST_SESSIONS: usize = 1 << 16;
 /// The bytes of all answers, at most. With more, the oldest answers make way, but for the last one.
 pub const MOST_BYTES: usize = 64 << 20;
 
-/// The memory of an answer beside its own bytes, about.
+/// The bytes that an answer counts for beside its own, as it is in two trees, which take about as much: the same for
+/// all replicas, since it decides which answers are kept.
 const COST: usize = 64;
 /// The first bytes of sessions in a checkpoint; the last one is the version of the format.
 const HEAD: &[u8; 8] = b"rotases\x02";
@@ -87,12 +88,14 @@ impl Window {
     /// Takes the answers that are too old. Returns the ages of these, and their bytes.
     fn take_old(&mut self) -> Vec<(u64, usize)> {
         let oldest = self.newest.saturating_sub(WINDOW - 1);
-        let kept = self.answers.split_off(&oldest);
-        let old = std::mem::replace(&mut self.answers, kept);
-        let costs = old.into_values();
-        costs
-            .map(|answer| (answer.age, cost(&answer.bytes)))
-            .collect()
+        let mut old = Vec::new();
+        while let Some(first) = self.answers.first_entry()
+            && *first.key() < oldest
+        {
+            let answer = first.remove();
+            old.push((answer.age, cost(&answer.bytes)));
+        }
+        old
     }
 }
 

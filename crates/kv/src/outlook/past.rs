@@ -36,6 +36,11 @@ impl Past {
         }
     }
 
+    /// The last command: more than the last one of a set is never forgotten.
+    pub fn last(&self) -> Option<Place> {
+        self.0.values().max().copied()
+    }
+
     /// The commands, in their order.
     pub fn commands(&self) -> Vec<(Place, Partitions)> {
         let commands = self.0.iter().map(|(of, place)| (*place, of.clone()));
@@ -103,6 +108,7 @@ mod tests {
     #[test]
     fn the_last_command_of_each_set_is_kept() {
         let mut past = Past::default();
+        assert_eq!(past.last(), None);
         for (round, set) in [
             (1, of([2, 3])),
             (2, of([1, 2])),
@@ -134,6 +140,7 @@ mod tests {
         let mut last = BTreeMap::new();
         for (round, pair) in (1..).zip(pairs) {
             past.note(place(round), &of(pair));
+            assert_eq!(past.last(), Some(place(round)));
             last.extend(pair.map(|one| (one, round)));
             assert!(past.commands().len() <= MOST_SETS);
         }

@@ -15,15 +15,15 @@ use rota_core::contract::NodeId;
 
 use super::lock;
 
+/// What each other process has said last, and when that came.
+type Others = BTreeMap<NodeId, (u64, Instant)>;
+
 /// The clock of a process, and what others have said of theirs.
 #[derive(Debug)]
 pub(super) struct Clock {
     /// There are other processes.
     has_others: bool,
-    /// What each other process has said last, and when that came.
-    others: Mutex<BTreeMap<NodeId, (u64, Instant)>>,
-    /// Whoever lets time pass just now in the ring of all.
-    pub(super) passes: tokio::sync::Mutex<()>,
+    others: Mutex<Others>,
 }
 
 impl Clock {
@@ -31,7 +31,6 @@ impl Clock {
         Self {
             has_others,
             others: Mutex::default(),
-            passes: tokio::sync::Mutex::default(),
         }
     }
 
@@ -51,28 +50,32 @@ impl Clock {
 
     /// The time for a message whose time counts for all: 0, which lets none pass, while it may not be believed.
     pub(super) fn stamp(&self) -> u64 {
-        match self.is_known() {
-            true => self.now(),
-            false => 0,
+        let others = lock(&self.others);
+        match self.has_others && others.is_empty() {
+            true => 0,
+            false => now(&others),
         }
     }
 
     /// The time: milliseconds of the Unix epoch.
     pub(super) fn now(&self) -> u64 {
-        self.at(rota_front::now(), Instant::now())
+        now(&lock(&self.others))
     }
+}
 
-    /// The time where the own clock says `own`. Since another process has spoken its clock has gone on, whatever became
-    /// of the own one.
-    fn at(&self, own: u64, now: Instant) -> u64 {
-        let others = lock(&self.others);
-        let goes_on = |(told, since): &(u64, Instant)| {
-            let passed: Duration = now.saturating_duration_since(*since);
-            told.saturating_add(passed.as_millis() as u64)
-        };
-        let latest = others.values().map(goes_on).max();
-        latest.map_or(own, |latest| own.min(latest))
-    }
+fn now(others: &Others) -> u64 {
+    at(others, (rota_front::now(), Instant::now()))
+}
+
+/// The time where the own clock says `own`. Since another process has spoken its clock has gone on, whatever became of
+/// the own one.
+fn at(others: &Others, (own, now): (u64, Instant)) -> u64 {
+    let goes_on = |(told, since): &(u64, Instant)| {
+        let passed: Duration = now.saturating_duration_since(*since);
+        told.saturating_add(passed.as_millis() as u64)
+    };
+    let latest = others.values().map(goes_on).max();
+    latest.map_or(own, |latest| own.min(latest))
 }
 
 #[cfg(test)]
@@ -95,7 +98,7 @@ mod tests {
         clock.hear_at(node(2), (NOON - 5, now));
         clock.hear_at(node(3), (NOON - 70, now));
         assert!(clock.is_known());
-        let at = |own, later| clock.at(own, now + later);
+        let at = |own, later| at(&lock(&clock.others), (own, now + later));
         assert_eq!(at(NOON - 9, Duration::ZERO), NOON - 9);
         assert_eq!(at(NOON + YEAR, Duration::ZERO), NOON - 5);
         // Others go, and their clocks go on.
@@ -113,6 +116,6 @@ mod tests {
     fn who_is_alone_believes_its_own_clock() {
         let clock = Clock::new(false);
         assert!(clock.is_known());
-        assert_eq!(clock.at(NOON, Instant::now()), NOON);
+        assert_eq!(at(&lock(&clock.others), (NOON, Instant::now())), NOON);
     }
 }

@@ -159,8 +159,8 @@ pub(super) struct AtDesk(
 );
 
 impl Witness for AtDesk {
-    fn began(&mut self, seen: Option<Place>, applied: Option<Place>, past: &Past) {
-        self.0.change(|outlook| outlook.begin(seen, past));
+    fn began(&mut self, applied: Option<Place>, past: &Past) {
+        self.0.change(|outlook| outlook.begin(past.last(), past));
         self.2.lock().begin(applied);
     }
 

@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 use super::gateway::{Gateway, OrderError};
-use crate::map::{Map, Partition};
+use crate::map::Map;
 use crate::store::{Action, Batch, Operation, Outcome};
 
 /// What has to be known of a key, for a write to it to be taken.
@@ -48,44 +48,56 @@ impl Needs {
     }
 }
 
-/// A partition that has no room for what a batch writes. Keys that are there may be given what takes no more: how
-/// much they take is asked for first, as it is then.
-pub(super) async fn lacks_room(
+/// Refuses a batch that writes more than a full partition has room for. Keys that are there may be given what takes no
+/// more: how much they take is asked for first, as it is then.
+pub(super) async fn has_room(
     gateway: &Gateway,
     batch: &Batch<'_>,
     (map, until): (&Map, Instant),
-) -> Result<Option<Partition>, OrderError> {
-    let Some(full) = Gateway::growing(batch, map).find(|of| gateway.peers.is_full(*of)) else {
-        return Ok(None);
+) -> Result<(), OrderError> {
+    let mut asks = Batch {
+        epoch: map.epoch(),
+        ..Batch::default()
     };
-    let mut asks = Batch::default();
-    let mut needed = Vec::new();
-    for operation in &batch.operations {
+    let (mut needed, mut lacking) = (Vec::new(), Vec::new());
+    for (at, operation) in batch.operations.iter().enumerate() {
         let Operation::Key(key, action) = operation else {
             continue;
         };
-        let of = map.of_key(key);
-        if !action.grows() || !gateway.peers.is_full(of) {
+        let of = action.grows().then(|| map.of_key(key));
+        let Some(of) = of.filter(|of| gateway.peers.is_full(*of)) else {
             continue;
-        }
-        let Some((operation, needs)) = question(key, action) else {
-            return Ok(Some(of));
         };
-        asks.operations.push(operation);
-        needed.push(needs);
+        match question(key, action) {
+            Some((operation, needs)) => {
+                asks.operations.push(operation);
+                needed.push((of, at, needs));
+            }
+            None => lacking.push((of, at)),
+        }
     }
-    asks.epoch = map.epoch();
-    // What asks does not grow, so this asks for nothing again.
-    let answer = Box::pin(gateway.order_by(map, &mut asks, until)).await;
-    let found = match answer {
-        // It asks for more than there is room for in an answer.
-        Err(OrderError::TooMuch | OrderError::TooLarge) => return Ok(Some(full)),
-        answer => answer?.unwrap_or_default(),
+    // The batch is not ordered as it is, so what else lacks room may be found out when the rest of it is.
+    if let (true, Some((full, ..))) = (lacking.is_empty(), needed.first()) {
+        // What asks does not grow, so this asks for nothing again.
+        let found = Box::pin(gateway.order_by(map, &mut asks, until)).await;
+        let found = match found {
+            // It asks for more than there is room for in an answer.
+            Err(OrderError::TooMuch | OrderError::TooLarge) => {
+                return Err(OrderError::Full(*full, Vec::new()));
+            }
+            found => found?.unwrap_or_default(),
+        };
+        let mut found = found.iter();
+        lacking.extend(needed.iter().filter_map(|(of, at, needs)| {
+            let outcome = found.next().and_then(|outcomes| outcomes.first());
+            (!needs.are_met(outcome)).then_some((*of, *at))
+        }));
+    }
+    let Some((full, _)) = lacking.first().copied() else {
+        return Ok(());
     };
-    let mut all = needed.iter().zip(&found);
-    let are_met =
-        found.len() == needed.len() && all.all(|(needs, outcomes)| needs.are_met(outcomes.first()));
-    Ok((!are_met).then_some(full))
+    let of_it = lacking.into_iter().filter(|(of, _)| *of == full);
+    Err(OrderError::Full(full, of_it.map(|(_, at)| at).collect()))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::clock::Clock;
 use super::desk::Desk;
-use super::full::lacks_room;
+use super::full::has_room;
 use super::maps::Maps;
 use super::moves::Carrier;
 use super::order::PAUSE;
@@ -40,8 +40,9 @@ pub(super) enum OrderError {
     Busy,
     /// No replica of this partition is connected: the batch does not count.
     NoReplica(Partition),
-    /// This partition has no room for more: the batch does not count.
-    Full(Partition),
+    /// This partition has no room for what these operations of the batch write, by their numbers; where there is none,
+    /// it is not known which of them: the batch does not count.
+    Full(Partition, Vec<usize>),
     /// The batch may count or not: these partitions have not answered in time.
     Unknown(Partitions),
     /// A partition's replicas are of another version, and cannot read the batch: others may have done their part.
@@ -52,6 +53,13 @@ pub(super) enum OrderError {
     TooMuch,
     /// The slots are on their way to another partition: the batch does not count, and is given again.
     Moving,
+}
+
+impl OrderError {
+    /// Whether the batch may count or not.
+    pub(super) const fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown(_) | Self::Unreadable)
+    }
 }
 
 impl fmt::Display for OrderError {
@@ -73,7 +81,7 @@ impl fmt::Display for OrderError {
                 "CLUSTERDOWN no replica of partition {} is there: it was not done",
                 partition.0
             ),
-            Self::Full(partition) => write!(
+            Self::Full(partition, _) => write!(
                 f,
                 "OOM command not allowed: partition {} is full",
                 partition.0
@@ -108,6 +116,19 @@ pub(super) enum Route {
     LookAt(Partition),
 }
 
+/// The names of messages: their giver, which was drawn, and the number of the last one.
+pub(super) struct Names {
+    giver: u64,
+    last: AtomicU64,
+}
+
+impl Names {
+    pub(super) const fn new(giver: u64) -> Self {
+        let last = AtomicU64::new(0);
+        Self { giver, last }
+    }
+}
+
 /// The gateway of a process.
 pub(super) struct Gateway {
     pub(super) own: Partition,
@@ -115,14 +136,15 @@ pub(super) struct Gateway {
     pub(super) global: Rank,
     pub(super) maps: Arc<Maps>,
     pub(super) orders: Orders<Store>,
-    pub(super) giver: u64,
-    pub(super) last: AtomicU64,
+    pub(super) names: Names,
     pub(super) desk: Arc<Desk>,
     pub(super) peers: Peers,
     pub(super) lanes: BTreeMap<Route, Arc<Lane>>,
     pub(super) patience: Duration,
     pub(super) carrier: Carrier,
     pub(super) clock: Arc<Clock>,
+    /// Whoever lets time pass just now in the ring of all.
+    pub(super) passes: tokio::sync::Mutex<()>,
     /// The times of batches that only read, and of those that were ordered.
     pub(super) looked: Times,
     pub(super) ordered: Times,
@@ -169,17 +191,15 @@ impl Gateway {
         until: Instant,
     ) -> Result<Option<Vec<Vec<Outcome>>>, OrderError> {
         let to = batch.to(map);
-        let lets_pass = to.len() > 1 || map.partitions().len() == 1;
-        if lets_pass && !batch.only_looks() {
+        let is_look = batch.only_looks();
+        if !is_look && (to.len() > 1 || map.is_of_one()) {
             self.knows_time(&to, until).await?;
         }
-        batch.stamp = match batch.only_looks() {
+        batch.stamp = match is_look {
             true => self.clock.stamp(),
             false => self.clock.now(),
         };
-        if let Some(full) = lacks_room(self, batch, (map, until)).await? {
-            return Err(OrderError::Full(full));
-        }
+        has_room(self, batch, (map, until)).await?;
         let bytes = Bytes::from(batch.encode());
         if bytes.len() > MOST_BATCH_BYTES || batch.operations.len() > MOST_OPERATIONS {
             return Err(OrderError::TooLarge);
@@ -233,11 +253,6 @@ impl Gateway {
             _ if !batch.conditions.is_empty() => return Err(OrderError::Spread),
             _ => Route::All,
         }))
-    }
-
-    /// The partitions of keys that may be larger after a batch.
-    pub(super) fn growing(batch: &Batch<'_>, map: &Map) -> impl Iterator<Item = Partition> {
-        batch.growing().map(|key| map.of_key(key))
     }
 
     /// Waits until the time may be believed, for a batch whose time counts for all partitions.
@@ -328,7 +343,8 @@ impl Gateway {
 
     /// A name for a message.
     pub(super) fn name(&self) -> (u64, u64) {
-        (self.giver, self.last.fetch_add(1, SeqCst) + 1)
+        let Names { giver, last } = &self.names;
+        (*giver, last.fetch_add(1, SeqCst) + 1)
     }
 }
 

@@ -13,7 +13,7 @@ use super::gateway::{Gateway, OrderError};
 use super::order::{PAUSE, Waiting, fail};
 use crate::map::Partitions;
 use crate::mutants::{self, Mutant};
-use crate::store::{Batch, Looking, Operation, Pack, Store};
+use crate::store::{Batch, Looking, Operation, Store};
 use rota_front::lane::Permit;
 
 /// The time, at most, for which those who read wait until time has passed in all partitions.
@@ -25,7 +25,7 @@ pub(super) fn marker(stamp: u64) -> Vec<u8> {
         stamp,
         ..Batch::default()
     };
-    Pack(vec![nothing.encode()]).encode()
+    nothing.alone()
 }
 
 /// A message for the ring of all that lets time pass.
@@ -35,7 +35,7 @@ pub(super) fn tick(stamp: u64) -> Vec<u8> {
         operations: vec![Operation::Time],
         ..Batch::default()
     };
-    Pack(vec![passes.encode()]).encode()
+    passes.alone()
 }
 
 impl Gateway {
@@ -81,7 +81,7 @@ impl Gateway {
     async fn pass(&self, stamp: u64, until: Instant) {
         let (of, until) = (self.name(), until.min(Instant::now() + IN_TIME));
         // One message lets time pass for all who wait.
-        let Ok(_turn) = timeout_at(until, self.clock.passes.lock()).await else {
+        let Ok(_turn) = timeout_at(until, self.passes.lock()).await else {
             return;
         };
         let stamp = stamp.min(self.clock.stamp());

@@ -250,7 +250,7 @@ impl Move<'_> {
         let mut batch = step_batch(step);
         let outcomes = self.gateway.order(&mut batch).await;
         if let Err(error) = &outcomes
-            && !matches!(error, OrderError::Unknown(_))
+            && !error.is_unknown()
         {
             tracing::warn!(%error, "a step of a move of slots is not taken");
         }

@@ -2,13 +2,14 @@
 //! for what cannot be, the others are ordered without it.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::Ordering::SeqCst;
 
 use rota_resp::Reply;
 
 use super::gateway::OrderError;
 use super::listen::Server;
-use crate::map::{Map, Partition};
+use crate::map::Partition;
 use crate::redis::{Done, Work, assemble, done};
 use crate::store::{Batch, Outcome};
 
@@ -58,7 +59,7 @@ impl Pipeline<'_> {
     }
 
     fn refuse(&self, refused: &[usize], error: &OrderError, answers: &mut [Option<Done>]) {
-        if matches!(error, OrderError::Unknown(_)) {
+        if error.is_unknown() {
             self.server.unknown.fetch_add(1, SeqCst);
         }
         for at in refused {
@@ -69,15 +70,26 @@ impl Pipeline<'_> {
     /// The commands of a group for which an error counts, and the groups in which the others are ordered: nothing of
     /// them was done.
     fn divide(&self, group: &[usize], error: &OrderError) -> (Vec<usize>, Vec<Vec<usize>>) {
-        let map = self.server.gateway.maps.now();
-        let concerns = |at: &usize| {
-            let work = self.works.get(*at);
-            work.is_some_and(|work| self.concerns(work, error, &map))
+        let (refused, others) = match error {
+            OrderError::NoReplica(away) => {
+                let map = self.server.gateway.maps.now();
+                self.part(group, |batch, _| batch.to(&map).contains(away))
+            }
+            OrderError::Full(_, lacking) => self.part(group, |_, operations| {
+                lacking.iter().any(|at| operations.contains(at))
+            }),
+            // It is not known which of them it is.
+            OrderError::TooLarge | OrderError::TooMuch | OrderError::Spread => {
+                (Vec::new(), group.to_vec())
+            }
+            // They may be done, or nothing is ordered just now.
+            OrderError::Busy
+            | OrderError::Unknown(_)
+            | OrderError::Unreadable
+            | OrderError::Moving => (group.to_vec(), Vec::new()),
         };
-        let (refused, others): (Vec<usize>, Vec<usize>) = group.iter().partition(|at| concerns(at));
         match (group, refused.is_empty()) {
             ([_] | [], _) => (group.to_vec(), Vec::new()),
-            // It is not known which of them it is.
             (_, true) => {
                 let (first, second) = group.split_at(group.len() / 2);
                 (Vec::new(), vec![first.to_vec(), second.to_vec()])
@@ -87,20 +99,20 @@ impl Pipeline<'_> {
         }
     }
 
-    /// Whether an error counts for a command that is ordered with others.
-    fn concerns(&self, work: &Work, error: &OrderError, map: &Map) -> bool {
-        let (batch, _) = assemble([work], self.of);
-        match error {
-            OrderError::NoReplica(away) => batch.to(map).contains(away),
-            // It may be any one of those that write: the others make nothing larger.
-            OrderError::Full(_) | OrderError::TooLarge | OrderError::TooMuch => false,
-            OrderError::Spread => false,
-            // They may be done, or nothing is ordered just now.
-            OrderError::Busy
-            | OrderError::Unknown(_)
-            | OrderError::Unreadable
-            | OrderError::Moving => true,
-        }
+    /// Parts a group by what each command asks for: its own batch, and the numbers of its operations in that of the
+    /// group.
+    fn part(
+        &self,
+        group: &[usize],
+        is_refused: impl Fn(&Batch<'_>, &Range<usize>) -> bool,
+    ) -> (Vec<usize>, Vec<usize>) {
+        let mut next = 0;
+        group.iter().partition(|at| {
+            let (batch, _) = assemble(self.works.get(**at), self.of);
+            let operations = next..next + batch.operations.len();
+            next = operations.end;
+            is_refused(&batch, &operations)
+        })
     }
 
     async fn outcomes(&self, batch: &mut Batch<'_>) -> Result<Outcomes, OrderError> {

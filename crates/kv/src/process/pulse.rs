@@ -15,7 +15,7 @@ use super::clock::Clock;
 use super::desk::Desk;
 use super::looks::{marker, tick};
 use super::moves::{Watch, step_batch};
-use crate::store::{Pack, Step, Store};
+use crate::store::{Step, Store};
 use rota_replica::{Given, Ready};
 
 /// The time between two checks.
@@ -119,7 +119,7 @@ impl Looked {
                 Step::Forget { .. } => self.ring,
                 _ => self.global,
             };
-            let end = Pack(vec![step_batch(step).encode()]).encode();
+            let end = step_batch(step).alone();
             let _ = self.orders.give(ring, (self.giver, number), &end);
         }
     }

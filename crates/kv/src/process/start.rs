@@ -19,7 +19,7 @@ use rota_replica::{Ready, Replica, ReplicaStatus};
 use super::clock::Clock;
 use super::desk::{AtDesk, Desk};
 use super::door::{self, Room};
-use super::gateway::{Gateway, Route};
+use super::gateway::{Gateway, Names, Route};
 use super::link::{Link, Other};
 use super::listen::{self, Server};
 use super::maps::Maps;
@@ -314,13 +314,13 @@ impl Begins<'_> {
             global: Rank(self.config.kv.global_ring),
             maps: Arc::clone(&self.maps),
             orders: self.replica.orders(),
-            giver: drawn()?,
-            last: AtomicU64::new(0),
+            names: Names::new(drawn()?),
             desk: Arc::clone(&self.desk),
             peers: Peers::new(own, here, self.links()?, others),
             patience: patience(self.config),
             carrier: Carrier::default(),
             clock: Arc::clone(&self.clock),
+            passes: tokio::sync::Mutex::default(),
             looked: Times::default(),
             ordered: Times::default(),
         })

@@ -198,16 +198,6 @@ impl<'a> Batch<'a> {
         self.conditions.is_empty() && !self.writes()
     }
 
-    /// The keys that may be larger afterwards.
-    pub fn growing(&self) -> impl Iterator<Item = &'a [u8]> {
-        self.operations
-            .iter()
-            .filter_map(|operation| match operation {
-                Operation::Key(key, action) if action.grows() => Some(*key),
-                _ => None,
-            })
-    }
-
     /// The batch as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(USUAL_BYTES);

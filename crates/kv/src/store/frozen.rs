@@ -24,7 +24,7 @@ use crate::outlook::Past;
 use crate::slots::Slots;
 
 /// The first bytes of a state.
-const MAGIC: &[u8; 8] = b"rotakv05";
+const MAGIC: &[u8; 8] = b"rotakv06";
 /// The bytes of an entry of a state, at most.
 const MOST_ENTRY_BYTES: usize = 1 << 30;
 
@@ -34,7 +34,6 @@ pub struct FrozenStore {
     map: Arc<Map>,
     now: u64,
     last: Option<Place>,
-    seen: Option<Place>,
     past: Past,
     applied: Option<Place>,
     /// The settled keys.
@@ -55,7 +54,6 @@ impl Frozen for FrozenStore {
         self.map.encode(&mut head);
         head.extend(self.now.to_le_bytes());
         put_version(&mut head, self.last);
-        put_version(&mut head, self.seen);
         self.past.put(&mut head);
         put_version(&mut head, self.applied);
         put_moves(&mut head, &self.moves);
@@ -161,8 +159,8 @@ impl Head {
     fn take(bytes: &mut Reader<'_>) -> Option<Self> {
         let map = Arc::new(Map::decode(bytes)?);
         let now = bytes.u64()?;
-        let (last, seen) = (take_version(bytes)?, take_version(bytes)?);
-        let (past, applied) = (Past::take(bytes)?, take_version(bytes)?);
+        let (last, past) = (take_version(bytes)?, Past::take(bytes)?);
+        let applied = take_version(bytes)?;
         let freeze = take_freeze(bytes)?;
         let aside = take_aside(bytes)?;
         let (left, arrived) = (Slots::take(bytes)?, take_arrived(bytes)?);
@@ -170,7 +168,6 @@ impl Head {
             map,
             now,
             last,
-            seen,
             past,
             applied,
             keys: OrdMap::new(),
@@ -196,7 +193,6 @@ impl FrozenStore {
             map: Arc::clone(&store.map),
             now: store.now,
             last: store.last,
-            seen: store.seen,
             past: store.past.clone(),
             applied: store.applied,
             keys: store.keys.settled().clone(),
@@ -210,7 +206,7 @@ impl FrozenStore {
     pub(super) fn begin(self, me: Partition) -> io::Result<Store> {
         let mut store = Store::new(me, self.map);
         (store.now, store.asked, store.applied) = (self.now, self.now, self.applied);
-        (store.last, store.seen, store.past) = (self.last, self.seen, self.past);
+        (store.last, store.past) = (self.last, self.past);
         store.moves = self.moves;
         check_keys(&self.keys, &self.left, &self.arrived, |slot| {
             store.map.of_slot(slot) == me

@@ -32,6 +32,11 @@ impl Room<'_> {
         *self.message = self.message.saturating_sub(bytes);
         true
     }
+
+    /// Takes all bytes, for an answer to a batch that only reads: they are as many as it needs.
+    const fn take_all(self) {
+        *self.message = self.message.saturating_sub(self.batch);
+    }
 }
 
 /// What several packs of batches that only read have found at once.
@@ -64,9 +69,10 @@ impl Store {
         let batches = Pack::decode(pack).map_or_else(Vec::new, |pack| pack.0);
         let answer = |bytes| match Batch::decode(bytes) {
             Some(batch) if batch.only_looks() => {
-                let late = self.is_late_for(&batch).then_some(batch.stamp);
+                let answer = self.look_at_batch(&batch, &mut looking.left);
+                let late = self.is_late_for(&batch, &answer).then_some(batch.stamp);
                 looking.late = looking.late.max(late);
-                self.look_at_batch(&batch, &mut looking.left)
+                answer
             }
             Some(batch) => self.look_for_room(&batch),
             None => Answer::Unreadable,
@@ -78,29 +84,35 @@ impl Store {
         if self.is_moving(batch) {
             return Answer::Moving;
         }
-        let mut room = match self.room_for(batch, false, left) {
-            Ok(room) => room,
+        match self.room_for(batch, false, left) {
+            Ok(room) => room.take_all(),
             Err(not_done) => return not_done,
-        };
+        }
         let operations = (0..).zip(&batch.operations);
         let own = operations.filter(|(_, operation)| self.is_own(operation));
-        let outcomes = own.map(|(at, operation)| {
-            let outcome = match room.has(self.answer_bytes(operation)) {
-                true => self.look(operation).unwrap_or(Outcome::Nothing),
-                false => Outcome::Fault(Fault::Answer),
-            };
-            (at, outcome)
-        });
+        let outcome = |operation| self.look(operation).unwrap_or(Outcome::Nothing);
+        let outcomes = own.map(|(at, operation)| (at, outcome(operation)));
         Answer::Outcomes(outcomes.collect())
     }
 
-    /// Whether a key of a batch that only reads has come to its end by the time at the sender, and not yet by the
-    /// order's.
-    fn is_late_for(&self, batch: &Batch<'_>) -> bool {
-        let mut keys = batch.operations.iter().filter_map(Operation::key);
+    /// Whether a key of a batch that only reads, or one that a range has shown, has come to its end by the time at the
+    /// sender, and not yet by the order's.
+    fn is_late_for(&self, batch: &Batch<'_>, answer: &Answer) -> bool {
+        if batch.stamp <= self.now || self.keys.ending() == 0 {
+            return false;
+        }
         let is_over = |entry: &Entry| !entry.lives(batch.stamp);
-        let is_later = batch.stamp > self.now && self.keys.ending() > 0;
-        is_later && keys.any(|key| self.get(key).is_some_and(is_over))
+        let is_late = |key: &[u8]| self.get(key).is_some_and(is_over);
+        let mut keys = batch.operations.iter().filter_map(Operation::key);
+        let has_late = |outcome: &Outcome| match outcome {
+            Outcome::Entries(entries, _) => entries.iter().any(|(key, _)| is_late(key)),
+            _ => false,
+        };
+        keys.any(is_late)
+            || match answer {
+                Answer::Outcomes(outcomes) => outcomes.iter().any(|(_, of)| has_late(of)),
+                _ => false,
+            }
     }
 
     /// Whether a batch that writes would have room for its answer by the state here: nothing is done.

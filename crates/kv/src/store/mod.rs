@@ -47,11 +47,12 @@ pub const MOST_LOOKED: usize = 10_000;
 /// The bytes of the answer to a range, at most, about.
 pub const MOST_RANGE_BYTES: usize = 512 << 10;
 /// The bytes of a partition's answer to one message, at most, about, beside [`LEAST_ANSWER_BYTES`] for each of its
-/// batches: each replica makes the answer.
+/// batches, and beside what its batches have that [`MOST_TOGETHER_BYTES`] is for: each replica makes the answer.
 pub const MOST_ANSWER_BYTES: usize = 3 << 20;
 /// The bytes of a partition's answer to a batch that writes, and of which other partitions do a part, at most: whatever
 /// else is in its message, as it cannot be left undone in one partition only. The sender has found out before that it
-/// has no more than [`MOST_ANSWER_BYTES`], by what keys had then.
+/// has no more than [`MOST_ANSWER_BYTES`], by what keys had then. A partition bounds no sum of these: it is the sender
+/// that puts only so many of them in one message.
 pub const MOST_TOGETHER_BYTES: usize = 2 * MOST_ANSWER_BYTES;
 /// The bytes that the answer to a batch may have in any case, whatever else is in its message.
 pub const LEAST_ANSWER_BYTES: usize = 64 << 10;

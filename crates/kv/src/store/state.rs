@@ -45,8 +45,6 @@ pub struct Store {
     pub(super) asked: u64,
     /// The last command of several partitions, of which this is one.
     pub(super) last: Option<Place>,
-    /// The last command of several partitions, also if this is none of them.
-    pub(super) seen: Option<Place>,
     /// The last command of each set of several partitions.
     pub(super) past: Past,
     /// The last command.
@@ -79,7 +77,6 @@ impl Store {
             now: 0,
             asked: 0,
             last: None,
-            seen: None,
             past: Past::default(),
             applied: None,
             keys: Keys::default(),
@@ -187,11 +184,6 @@ impl Store {
         self.last
     }
 
-    /// The last command of several partitions that was delivered, of this one or not.
-    pub const fn seen(&self) -> Option<Place> {
-        self.seen
-    }
-
     /// The entry of a key.
     pub fn get(&self, key: &[u8]) -> Option<&Entry> {
         self.keys.get(key).filter(|entry| self.has_life(entry))
@@ -223,8 +215,7 @@ impl Store {
     /// find a key at its end in one partition, and alive with the same end in another one.
     fn pass(&mut self, batch: &Batch<'_>, to: &Partitions) {
         let is_tick = batch.operations.contains(&Operation::Time);
-        let is_only = self.map.partitions().len() == 1;
-        if to.len() > 1 || is_tick || is_only || mutants::on(Mutant::T10) {
+        if to.len() > 1 || is_tick || self.map.is_of_one() || mutants::on(Mutant::T10) {
             self.now = self.now.max(batch.stamp);
         }
         self.asked = self.now.max(batch.stamp);
@@ -326,7 +317,6 @@ impl Store {
             if to.contains(&self.me) {
                 self.last = Some(place);
             }
-            self.seen = Some(place);
             self.past.note(place, &to);
             if let Some(witness) = &mut self.witness {
                 witness.delivered(place, &to);
@@ -386,7 +376,7 @@ impl Machine for Store {
         self.has_mapped();
         if let Some(witness) = &mut self.witness {
             self.recorder.turn(witness.hears_changes());
-            witness.began(self.seen, self.applied, &self.past);
+            witness.began(self.applied, &self.past);
         }
         Ok(())
     }

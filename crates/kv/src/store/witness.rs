@@ -10,9 +10,9 @@ use crate::outlook::Past;
 
 /// An observer of the commands of several partitions, and of changes of keys.
 pub trait Witness: Send {
-    /// The store begins with a state. `seen`: the last command of several partitions in it; `applied`: the last command
-    /// in it. What has changed up to that is not known. `past`: the last commands of each set of partitions.
-    fn began(&mut self, seen: Option<Place>, applied: Option<Place>, past: &Past);
+    /// The store begins with a state. `applied`: the last command in it. What has changed up to that is not known.
+    /// `past`: the last commands of each set of partitions.
+    fn began(&mut self, applied: Option<Place>, past: &Past);
 
     /// A command of these partitions is delivered.
     fn delivered(&mut self, place: Place, of: &Partitions);

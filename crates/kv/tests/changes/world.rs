@@ -11,7 +11,7 @@ use rota_kv::changes::{Changes, Part, Prefix};
 use rota_kv::outlook::Past;
 use rota_kv::store::{
     Action, Batch, Change, Changed, Copied, Entry, Freeze, Life, MOST_TOLD_BYTES, Only, OnlyLife,
-    Operation, Pack, Step, Store, Told, Value, Witness,
+    Operation, Step, Store, Told, Value, Witness,
 };
 use rota_kv::{Map, Partition, Partitions};
 use rota_multiring::{Place, Rank};
@@ -41,7 +41,7 @@ impl Memory {
 }
 
 impl Witness for Memory {
-    fn began(&mut self, _: Option<Place>, applied: Option<Place>, _: &Past) {
+    fn began(&mut self, applied: Option<Place>, _: &Past) {
         self.lock().begin(applied);
     }
 
@@ -59,7 +59,7 @@ impl Witness for Memory {
 struct Log(Arc<Mutex<Vec<Changed>>>);
 
 impl Witness for Log {
-    fn began(&mut self, _: Option<Place>, _: Option<Place>, _: &Past) {}
+    fn began(&mut self, _: Option<Place>, _: &Past) {}
 
     fn delivered(&mut self, _: Place, _: &Partitions) {}
 
@@ -219,7 +219,7 @@ impl World {
             instance: at,
             index: 0,
         };
-        let bytes = Pack(vec![batch.encode()]).encode();
+        let bytes = batch.alone();
         self.whole.apply(Command {
             place,
             client: 1,

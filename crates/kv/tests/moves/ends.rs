@@ -10,77 +10,62 @@
 )]
 
 use rota_kv::store::{
-    Action, Answer, Answered, Batch, Copied, Freeze, Life, Looking, MoveName, Only, Operation,
-    Outcome, Pack, Step, Store,
+    Action, Answer, Batch, Copied, Freeze, Life, Looking, MoveName, Only, Operation, Outcome, Step,
+    Wanted,
 };
 use rota_kv::{Map, Partition};
-use rota_multiring::{Place, Rank};
-use rota_replica::{Command, Frozen as _, Machine as _};
+use rota_replica::{Frozen as _, Machine as _};
 
-const ONE: Partition = Partition(1);
-const TWO: Partition = Partition(2);
+use super::run::{ONE, Run, TWO};
+
 const OF: MoveName = (7, 1);
 /// A key of each partition.
 const KEYS: [&[u8]; 2] = [b"bar", b"foo"];
 const KEY: &[u8] = KEYS[0];
 const END: u64 = 2_000;
 
-struct Run {
-    store: Store,
-    at: u64,
+fn begin(me: Partition) -> Run {
+    let map = Map::even(&[ONE, TWO]).expect("two");
+    assert_eq!(KEYS.map(|key| map.of_key(key)), [ONE, TWO]);
+    Run::new(me, map)
 }
 
-impl Run {
-    fn new(me: Partition) -> Self {
-        let map = Map::even(&[ONE, TWO]).expect("two");
-        assert_eq!(KEYS.map(|key| map.of_key(key)), [ONE, TWO]);
-        let store = Store::new(me, map);
-        Self { store, at: 0 }
-    }
-
+/// What is asked for by clocks that differ.
+trait ByClocks {
     /// What becomes of operations that somebody asks for whose clock says this.
-    fn act_all(&mut self, operations: Vec<Operation<'_>>, stamp: u64) -> Vec<Outcome> {
-        self.at += 1;
-        let batch = Batch {
-            stamp,
-            epoch: self.store.map().epoch(),
-            operations,
-            ..Batch::default()
-        };
-        let place = Place {
-            round: self.at,
-            rank: Rank(1),
-            instance: self.at,
-            index: 0,
-        };
-        let answered = self.store.apply(Command {
-            place,
-            client: 1,
-            bytes: &Pack(vec![batch.encode()]).encode(),
-        });
-        self.store.check();
-        let answered = Answered::decode(&answered).expect("an answer");
-        match &answered.answers[..] {
-            [Answer::Outcomes(outcomes)] => outcomes.iter().map(|(_, of)| of.clone()).collect(),
-            other => panic!("{other:?}"),
-        }
-    }
+    fn act_all(&mut self, operations: Vec<Operation<'_>>, stamp: u64) -> Vec<Outcome>;
 
-    fn act(&mut self, operation: Operation<'_>, stamp: u64) -> Outcome {
+    fn act_by(&mut self, operation: Operation<'_>, stamp: u64) -> Outcome {
         let outcomes = self.act_all(vec![operation], stamp);
         let [outcome] = outcomes.try_into().expect("one");
         outcome
     }
 
     fn get(&mut self, stamp: u64) -> Outcome {
-        self.act(Operation::Key(KEY, Action::Get), stamp)
+        self.act_by(Operation::Key(KEY, Action::Get), stamp)
     }
 
     fn step(&mut self, step: Step, stamp: u64) -> Outcome {
-        self.act(Operation::Step(step), stamp)
+        self.act_by(Operation::Step(step), stamp)
     }
 
     /// It begins again with its own state.
+    fn restart(&mut self);
+}
+
+impl ByClocks for Run {
+    fn act_all(&mut self, operations: Vec<Operation<'_>>, stamp: u64) -> Vec<Outcome> {
+        let batch = Batch {
+            stamp,
+            operations,
+            ..Batch::default()
+        };
+        match self.batch(&batch) {
+            Answer::Outcomes(outcomes) => outcomes.into_iter().map(|(_, of)| of).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
     fn restart(&mut self) {
         let mut state = Vec::new();
         self.store.freeze().write(&mut state).expect("memory");
@@ -110,7 +95,7 @@ const fn set(life: Life) -> Action<'static> {
 /// Whether a transaction finds one key at its end, and another one with the same end alive. The clock of whoever asks
 /// the first partition is ahead of that of whoever asks for the transaction.
 pub fn ends_in_one_partition_only() -> bool {
-    let mut runs = [ONE, TWO].map(Run::new);
+    let mut runs = [ONE, TWO].map(begin);
     both(&mut runs, &set(Life::Until(END)), END - 1_000);
     runs[0].get(END + 500);
     let [first, second] = both(&mut runs, &Action::Get, END - 10);
@@ -127,7 +112,7 @@ fn keys_with_the_same_end_are_there_or_gone_in_all_partitions() {
 #[cfg(not(feature = "mutants"))]
 #[test]
 fn lives_of_one_transaction_end_together() {
-    let mut runs = [ONE, TWO].map(Run::new);
+    let mut runs = [ONE, TWO].map(begin);
     runs[0].get(5_000);
     both(&mut runs, &set(Life::For(100)), 1_000);
     let ends = runs.each_ref().map(|run| {
@@ -144,7 +129,7 @@ fn lives_of_one_transaction_end_together() {
 #[cfg(not(feature = "mutants"))]
 #[test]
 fn time_passes_in_all_partitions_where_one_of_their_processes_says_so() {
-    let mut runs = [ONE, TWO].map(Run::new);
+    let mut runs = [ONE, TWO].map(begin);
     both(&mut runs, &set(Life::Until(END)), 1_000);
     for run in &mut runs {
         assert!(run.store.has_ended(END) && !run.store.has_ended(0));
@@ -160,13 +145,13 @@ fn time_passes_in_all_partitions_where_one_of_their_processes_says_so() {
 #[cfg(not(feature = "mutants"))]
 #[test]
 fn a_life_begins_when_it_was_asked_for() {
-    let mut run = Run::new(ONE);
+    let mut run = begin(ONE);
     let set = Operation::Key(KEY, set(Life::For(100)));
-    assert_eq!(run.act(set, 50_000), Outcome::Done);
+    assert_eq!(run.act_by(set, 50_000), Outcome::Done);
     let left = Operation::Key(KEY, Action::LivesUntil);
-    assert_eq!(run.act(left.clone(), 50_040), Outcome::Number(60));
+    assert_eq!(run.act_by(left.clone(), 50_040), Outcome::Number(60));
     // Its end has come by the clock of whoever asks, and not by the order's time.
-    assert_eq!(run.act(left, 60_000), Outcome::Number(0));
+    assert_eq!(run.act_by(left, 60_000), Outcome::Number(0));
     assert_ne!(run.get(60_000), Outcome::Nothing);
     run.act_all(vec![Operation::Time], 50_100);
     assert_eq!(run.get(50_000), Outcome::Nothing);
@@ -176,26 +161,41 @@ fn a_life_begins_when_it_was_asked_for() {
 #[cfg(not(feature = "mutants"))]
 #[test]
 fn who_looks_is_told_of_ends_that_have_come() {
-    let mut run = Run::new(ONE);
-    run.act(Operation::Key(KEY, set(Life::Until(END))), 1_000);
-    let late = |run: &Run, stamp| {
+    let mut run = begin(ONE);
+    run.act_by(Operation::Key(KEY, set(Life::Until(END))), 1_000);
+    let range = |to| Operation::Range {
+        from: b"",
+        to,
+        limit: 10,
+        wanted: Wanted::Names,
+        of: Some(ONE),
+    };
+    let late_by = |run: &Run, operation: &Operation<'static>, stamp| {
         let look = Batch {
             stamp,
             epoch: run.store.map().epoch(),
-            operations: vec![Operation::Key(KEY, Action::Get)],
+            operations: vec![operation.clone()],
             ..Batch::default()
         };
         let mut looking = Looking::default();
-        let pack = Pack(vec![look.encode()]).encode();
+        let pack = look.alone();
         run.store.look_at_pack(&pack, &mut looking);
         looking.late()
     };
-    assert_eq!(
-        [END - 1, END, END + 5].map(|stamp| late(&run, stamp)),
-        [None, Some(END), Some(END + 5)]
-    );
+    // A range that does not come to the key finds nothing that is late.
+    let without = range(Some(KEY));
+    assert_eq!(late_by(&run, &without, END + 5), None);
+    for operation in [Operation::Key(KEY, Action::Get), range(None)] {
+        let late = |stamp| late_by(&run, &operation, stamp);
+        assert_eq!(
+            [END - 1, END, END + 5].map(late),
+            [None, Some(END), Some(END + 5)]
+        );
+    }
     run.act_all(vec![Operation::Time], END);
-    assert_eq!(late(&run, END + 5), None);
+    for operation in [Operation::Key(KEY, Action::Get), range(None)] {
+        assert_eq!(late_by(&run, &operation, END + 5), None);
+    }
 }
 
 /// Time goes on while slots are frozen, and is the same where they go: a key that somebody was told to be gone is not
@@ -203,8 +203,8 @@ fn who_looks_is_told_of_ends_that_have_come() {
 #[cfg(not(feature = "mutants"))]
 #[test]
 fn a_key_does_not_end_while_its_slot_is_frozen_and_live_again_where_it_goes() {
-    let mut runs = [ONE, TWO].map(Run::new);
-    runs[0].act(Operation::Key(KEY, set(Life::Until(END))), 1_000);
+    let mut runs = [ONE, TWO].map(begin);
+    runs[0].act_by(Operation::Key(KEY, set(Life::Until(END))), 1_000);
     let freeze = Freeze {
         of: OF,
         from: ONE,

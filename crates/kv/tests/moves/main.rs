@@ -7,4 +7,6 @@ mod ends;
 mod mutants;
 #[path = "../common/rings.rs"]
 mod rings;
+#[path = "../common/run.rs"]
+mod run;
 mod world;

@@ -61,8 +61,8 @@ impl AtOutlook {
 }
 
 impl Witness for AtOutlook {
-    fn began(&mut self, seen: Option<Place>, _: Option<Place>, past: &Past) {
-        self.lock().begin(seen, past);
+    fn began(&mut self, _: Option<Place>, past: &Past) {
+        self.lock().begin(past.last(), past);
     }
 
     fn delivered(&mut self, place: Place, of: &Partitions) {
@@ -199,7 +199,7 @@ impl World {
         let last = self.ordered.len();
         let place = self.rings.order(ring, last, (least, step));
         self.ordered.push(Ordered {
-            bytes: Pack(vec![batch.encode()]).encode(),
+            bytes: batch.alone(),
             place,
             answers: BTreeMap::new(),
             told: Partitions::new(),
@@ -408,7 +408,7 @@ impl World {
             operations: vec![Operation::Key(key.as_bytes(), Action::Get)],
             ..Batch::default()
         };
-        let pack = Pack(vec![batch.encode()]).encode();
+        let pack = batch.alone();
         let marker = Batch {
             stamp: self.now,
             ..Batch::default()
@@ -695,7 +695,7 @@ impl World {
                 continue;
             };
             batch.epoch = 1;
-            let bytes = Pack(vec![batch.encode()]).encode();
+            let bytes = batch.alone();
             let answered = store.apply(Command {
                 place: ordered.place,
                 client: 1,

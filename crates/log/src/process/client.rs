@@ -128,7 +128,7 @@ impl Client<'_> {
             Step::Read(read) => self.read(&read).await?,
             Step::Rings(ask) => {
                 let orders = &self.server.way.orders;
-                let (of, lookout) = (orders.clone(), self.server.source.lookout());
+                let (of, lookout) = (orders.clone(), self.server.source.lookout.clone());
                 let looks = (move || of.rings(), move |of| lookout.look(of));
                 let order = |ring, command| orders.order(ring, command);
                 let reply = rings::answer(ask, looks, order).await;

@@ -33,6 +33,8 @@ pub(super) struct Source {
     own: (Process, u32),
     keys: Option<KeyRing>,
     others: Vec<(NodeId, SocketAddr)>,
+    /// The replicas, for whoever asks whether they are there: all processes have the only partition.
+    pub(super) lookout: Lookout,
     /// Connections that are not in use, by process; and processes that did not answer of late, with the time: they are
     /// asked last.
     idle: Mutex<Vec<(usize, RpcConnection)>>,
@@ -51,10 +53,16 @@ impl Source {
         keys: Option<KeyRing>,
         others: Vec<(NodeId, SocketAddr)>,
     ) -> Self {
+        // Nobody asks this process at its address.
+        let here = (own.0.node, SocketAddr::from(([0; 4], 0)));
+        let all = others.iter().copied().chain([here]);
+        let replicas = all.map(|(node, address)| (PARTITION, node, address));
+        let lookout = Lookout::new(own, keys.clone(), replicas.collect());
         Self {
             own,
             keys,
             others,
+            lookout,
             idle: Mutex::default(),
             silent: Mutex::default(),
             repairs: Mutex::default(),
@@ -107,16 +115,6 @@ impl Source {
             _ => None,
         });
         all.collect()
-    }
-
-    /// The replicas, for whoever asks whether they are there: all processes have the only partition.
-    pub(super) fn lookout(&self) -> Lookout {
-        let own = self.own.0.node;
-        // Nobody asks this process at its address.
-        let here = (own, SocketAddr::from(([0; 4], 0)));
-        let all = self.others.iter().copied().chain([here]);
-        let replicas = all.map(|(node, address)| (PARTITION, node, address));
-        Lookout::new(self.own, self.keys.clone(), replicas.collect())
     }
 
     /// Some of these entries, from the first on, if any process has them. The call blocks.
