@@ -1,22 +1,25 @@
 //! The thread of a replica: it feeds the machine, keeps states, and begins anew with another replica's state where the
 //! rings have forgotten instances that it needs.
 
+#[cfg(test)]
+mod tests;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
-use rota_multiring::Resume;
+use rota_multiring::{Point, Resume};
 use rota_node::rings::{RingsDelivery, RingsNode};
 use rota_storage::acceptor::FileDir;
-use rota_storage::checkpoint::{CheckpointError, Reading, Written};
+use rota_storage::checkpoint::{CheckpointError, Manifest, Reading};
 
 use crate::account::Account;
 use crate::checkpoint::{End, Kept, end_of, install};
 use crate::config::ReplicaConfig;
 use crate::error::StartError;
-use crate::machine::Machine;
+use crate::machine::{Frozen, Machine};
 use crate::peers::{SharedCheckpoints, locked, newest_of, resume_of};
 use crate::sessions::Sessions;
 use crate::shared::Shared;
@@ -39,8 +42,16 @@ pub(crate) fn begin_with<M: Machine>(
     Ok((sessions, Some(resume)))
 }
 
-/// The result of a thread that writes a checkpoint.
-type WrittenOrNot = Result<Written, CheckpointError>;
+/// The result of a thread that writes a checkpoint, and puts it on the shelf.
+type WrittenOrNot = Result<Arc<Manifest>, CheckpointError>;
+
+/// Writes a state to a checkpoint, and puts that on the shelf. The file of an old state goes for it, which takes half a
+/// second where it is large and the disk is busy.
+fn put<F: Frozen>(kept: Kept<F>, shelf: &SharedCheckpoints) -> WrittenOrNot {
+    let writing = locked(shelf).begin();
+    let written = kept.write(writing?)?;
+    Ok(locked(shelf).add(written))
+}
 
 /// Feeds the machine, and keeps its state.
 pub(crate) struct Keeper<M: Machine> {
@@ -48,17 +59,17 @@ pub(crate) struct Keeper<M: Machine> {
     pub(crate) shared: Arc<Shared<M>>,
     pub(crate) shelf: SharedCheckpoints,
     /// A point was asked for, and has not been delivered.
-    pub(crate) is_wanted: bool,
+    is_wanted: bool,
     /// The number of rounds after the last point at which a state is due.
-    pub(crate) due_rounds: u64,
+    due_rounds: u64,
     /// The result of the checkpoint that is being written.
-    pub(crate) written: Option<Receiver<WrittenOrNot>>,
+    written: Option<Receiver<WrittenOrNot>>,
     /// The time of the last point, and the bytes that were applied and the messages that were delivered before it.
-    pub(crate) last: Instant,
-    pub(crate) before: (u64, u64),
+    last: Instant,
+    before: (u64, u64),
     /// The round of the last point, and the time of the last question for the point of the rings.
-    pub(crate) round: u64,
-    pub(crate) looked: Instant,
+    round: u64,
+    looked: Instant,
     /// The newest checkpoint on the shelf is not the state of the machine yet: the machine has not taken it, or lacks
     /// something that it refers to. So nobody is told that this replica has it.
     pub(crate) is_owed: bool,
@@ -73,6 +84,27 @@ pub(crate) enum Begins {
 }
 
 impl<M: Machine> Keeper<M> {
+    /// The keeper of a replica; `began`: the place of the state that its machine has.
+    pub(crate) fn new(
+        config: &ReplicaConfig,
+        (shared, shelf): (&Arc<Shared<M>>, SharedCheckpoints),
+        began: Option<Point>,
+    ) -> Self {
+        Self {
+            config: config.clone(),
+            shared: Arc::clone(shared),
+            shelf,
+            is_wanted: false,
+            due_rounds: config.due_rounds(),
+            written: None,
+            last: Instant::now(),
+            before: (0, 0),
+            round: began.map_or(0, |point| point.round),
+            looked: Instant::now(),
+            is_owed: false,
+        }
+    }
+
     /// Runs the thread; where the machine panics its clients are told that nothing more is answered.
     pub(crate) fn run_to_the_end(self, begins: Begins) {
         let shared = Arc::clone(&self.shared);
@@ -225,7 +257,8 @@ impl<M: Machine> Keeper<M> {
         point.map(|point| point.round)
     }
 
-    /// Keeps the state at a point: everything before it was applied, and nothing behind it.
+    /// Keeps the state at a point: everything before it was applied, and nothing behind it. Commands wait until the
+    /// state is frozen, and for nothing of the disk or the shelf: all else is done by a thread of its own.
     fn keep(&mut self, resume: &Resume) {
         self.is_wanted = false;
         (self.last, self.round) = (Instant::now(), resume.point.round);
@@ -238,9 +271,11 @@ impl<M: Machine> Keeper<M> {
         };
         drop(state);
         let (sender, receiver) = mpsc::sync_channel(1);
-        let writing = locked(&self.shelf).begin();
+        let shelf = Arc::clone(&self.shelf);
         let write = move || {
-            let written = writing.and_then(|writing| kept.write(writing));
+            let written = put(kept, &shelf);
+            // Whoever hears of the end may open the directory again.
+            drop(shelf);
             // The checkpoint is on the disk, also if the keeper has stopped meanwhile.
             let _ = sender.send(written);
         };
@@ -264,8 +299,7 @@ impl<M: Machine> Keeper<M> {
     fn on_written(&mut self, written: WrittenOrNot, node: Option<&RingsNode>) {
         self.written = None;
         match written {
-            Ok(written) => {
-                let manifest = locked(&self.shelf).add(written);
+            Ok(manifest) => {
                 if let (Some(node), Some(resume)) = (node, resume_of(&manifest)) {
                     self.account().mark(node, &resume);
                 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rota_multiring::{Point, Rank};
 use rota_node::rings::{RingsNode, RingsStatus, StateSource};
@@ -93,19 +93,7 @@ impl<M: Machine> Replica<M> {
         if let Begins::Fed(node) = &begins {
             shared.set_rings(Some(node));
         }
-        let keeper = Keeper {
-            config: config.clone(),
-            shared: Arc::clone(&shared),
-            shelf,
-            is_wanted: false,
-            due_rounds: config.due_rounds(),
-            written: None,
-            last: Instant::now(),
-            before: (0, 0),
-            round: began.map_or(0, |point| point.round),
-            looked: Instant::now(),
-            is_owed: false,
-        };
+        let keeper = Keeper::new(config, (&shared, shelf), began);
         let thread = std::thread::Builder::new().name("rota-replica".to_owned());
         let thread = thread.spawn(move || keeper.run_to_the_end(begins));
         let thread = thread.map_err(StartError::System)?;
