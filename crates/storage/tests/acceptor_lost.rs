@@ -203,6 +203,58 @@ fn what_was_answered_is_there_or_it_is_said_that_something_may_be_missing() {
     assert!(lost > 20 && kept > 5, "{lost} {kept}");
 }
 
+/// A process is killed at each call of an opening, and of the next one: it takes nothing with it, however its log is
+/// kept from then on. A loss of power after that may, and then it is said.
+#[test]
+fn who_is_killed_while_its_log_is_opened_has_lost_nothing() {
+    let start = killed(Mode::ASYNC, MONDAY);
+    let (mut said, mut kept) = (0, 0);
+    for mode in [Mode::ASYNC, Mode::Sync] {
+        let is_killed = |dir: &SimDir, call: usize| {
+            let from = dir.world().calls;
+            dir.world().power_until = Some(from + call);
+            let log = DiskLog::open_on(dir.clone(), with(mode, MONDAY));
+            dir.world().power_until = None;
+            log.is_err()
+        };
+        let mut after: Vec<SimDir> = Vec::new();
+        for call in 1.. {
+            let once = start.fork();
+            if !is_killed(&once, call) {
+                break;
+            }
+            for call in 1.. {
+                let twice = once.fork();
+                if !is_killed(&twice, call) {
+                    break;
+                }
+                after.push(twice);
+            }
+            after.push(once);
+        }
+        assert!(after.len() > 30, "{}", after.len());
+        for (at, dir) in after.iter().enumerate() {
+            for keep in [Keep::Nothing, Keep::Some, Keep::All] {
+                let dark = dir.fork();
+                dark.world().lose_power(&mut Random(at as u64), keep);
+                let log = open(&dark, mode, TUESDAY);
+                assert!(log.last() == Some(0) || log.lost_some(), "{mode:?} {at}");
+                said += usize::from(log.lost_some());
+                kept += usize::from(!log.lost_some());
+            }
+            let log = open(dir, mode, MONDAY);
+            assert_eq!(
+                (log.last(), log.lost_some()),
+                (Some(0), false),
+                "{mode:?} {at}"
+            );
+            log.close().unwrap();
+            assert!(!open(dir, mode, TUESDAY).lost_some(), "{mode:?} {at}");
+        }
+    }
+    assert!(said > 30 && kept > 5, "{said} {kept}");
+}
+
 /// As the first version wrote it.
 fn of_the_first_version(slot: &[u8]) -> Vec<u8> {
     let mut slot = slot[..56].to_vec();

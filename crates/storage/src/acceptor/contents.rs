@@ -10,7 +10,7 @@ use super::mark::Run;
 use super::memory::MemoryLog;
 use super::options::boot_id;
 use super::record::{Record, RecordRef};
-use super::survey::survey;
+use super::survey::{end_of, survey};
 
 /// The contents of a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,7 +70,7 @@ pub fn read_all_on<D: LogDisk>(mut disk: D) -> Result<Contents, LogOpenError> {
     Ok(Contents {
         identity: mark.identity,
         life: mark.life,
-        lost_some: mark.may_lack_some(now),
+        lost_some: mark.may_lack_some(now, end_of(found.segments.last())),
         state: found.sticky.of_caller(),
         // From the first that is kept on, so none can be missing.
         votes: votes.map_or_else(|_| Vec::new(), |fetched| fetched.records),

@@ -11,7 +11,7 @@ use super::error::{Damage, LogOpenError};
 use super::header::{Identity, Position};
 use super::index::Index;
 use super::record::{Kind, Record, RecordRef};
-use super::survey::{segment_name, survey};
+use super::survey::{end_of, segment_name, survey};
 
 /// The number of looks at a log that seems damaged, and the time between them: the log may be changing meanwhile.
 const TRIES: usize = 5;
@@ -158,11 +158,12 @@ fn look<D: LogDisk>(disk: &D, list: &Range<u64>) -> Result<Seen, LogOpenError> {
         records: counts.remove(&segment.header.number).unwrap_or_default(),
     });
     let of_segment = found.segments.first().map(|s| s.header.identity);
+    let end = end_of(found.segments.last());
     Ok(Seen {
         identity: mark.map(|mark| mark.identity).or(of_segment),
         life: mark.map_or(0, |mark| mark.life),
         closed: mark.is_some_and(|mark| mark.closed),
-        lost_some: mark.is_some_and(|mark| mark.lost_some),
+        lost_some: mark.is_some_and(|mark| mark.has_lost_some(end)),
         durable: mark.map_or_else(Position::default, |mark| mark.durable),
         segments: segments.collect(),
         leftovers: found.leftovers.len(),

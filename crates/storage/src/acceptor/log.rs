@@ -16,7 +16,7 @@ use super::options::{LogOptions, Mode};
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, Record, RecordRef, seal};
 use super::spares::Spares;
 use super::sticky::Sticky;
-use super::survey::Segment;
+use super::survey::{Segment, end_of};
 use super::sync::{SyncDone, SyncJob};
 
 /// The number of appended bytes at which they are written, also without a sync.
@@ -93,12 +93,7 @@ impl<D: LogDisk> DiskLog<D> {
 
     /// The place of the next record.
     pub fn end(&self) -> Position {
-        self.segments
-            .back()
-            .map_or_else(Position::default, |last| Position {
-                segment: last.header.number,
-                offset: last.end,
-            })
+        end_of(self.segments.back())
     }
 
     /// Whether the log has failed, and has to be opened again.

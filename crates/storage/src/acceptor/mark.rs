@@ -45,7 +45,7 @@ pub(super) struct Run {
 /// | 20..28 | generation: one more with each write |
 /// | 28..36 | life: one more with each opening |
 /// | 36..52 | the place before which all is durable: segment, offset |
-/// | 52..56 | 0 |
+/// | 52..56 | a sum of the place where the log ended that is being opened, and 0 where it is open, or has lost something |
 /// | 56..60 | CRC32C of all before |
 /// | 60..76 | the run of the machine in which it was opened; 0 where that is not known |
 /// | 76..78 | 1 if answers did not wait for a sync |
@@ -62,8 +62,18 @@ pub(super) struct Mark {
     pub closed: bool,
     /// `None`: an earlier version wrote it.
     pub run: Option<Run>,
-    /// Something that was answered may be missing, and the owner has not written since then that it knows.
+    /// Something that was answered may be missing, and the owner has not written since then that it knows. While a log
+    /// is being opened of which that is not so: may be missing at the next opening, if this one fails.
     pub lost_some: bool,
+    /// While a log is being opened whose records may be in the system's memory only: the sum of the place where it ends.
+    /// A process that is killed meanwhile takes nothing with it; a disk that fails may.
+    pub opening: Option<u32>,
+}
+
+/// The sum of a place, never 0.
+fn sum_of(Position { segment, offset }: Position) -> u32 {
+    let bytes = [segment.to_le_bytes(), offset.to_le_bytes()].concat();
+    crc_fast::crc32_iscsi(&bytes).max(1)
 }
 
 impl Mark {
@@ -77,7 +87,7 @@ impl Mark {
         for field in [self.generation, self.life, segment, offset] {
             out.extend(field.to_le_bytes());
         }
-        out.extend([0; 4]);
+        out.extend(self.opening.unwrap_or_default().to_le_bytes());
         put_sum(&mut out);
         let Run { boot, is_async } = self.run.unwrap_or_default();
         out.extend(boot);
@@ -110,17 +120,20 @@ impl Mark {
             closed,
             run: None,
             lost_some: false,
+            opening: None,
         };
         if !has_run {
             return Ok(mark);
         }
-        // Zeros and the sum of the bytes before.
-        fields.u64();
+        let opening = Some(fields.u32()).filter(|sum| *sum > 0);
+        // The sum of the bytes before.
+        fields.u32();
         let boot = fields.take();
         let [is_async, lost_some] = [(); 2].map(|()| fields.u16() == 1);
         Ok(Self {
             run: Some(Run { boot, is_async }),
             lost_some,
+            opening,
             ..mark
         })
     }
@@ -131,16 +144,39 @@ impl Mark {
     ///
     /// Records that are answered before they are synced are in the system's memory. There they survive processes, but
     /// not the machine's loss of power; and then the log ends where the disk has its end, as if nothing had been
-    /// answered behind.
-    pub fn may_lack_some(&self, now: Run) -> bool {
+    /// answered behind. An opening that did not come to its end has lost nothing if the log ends at the same place in the
+    /// same run of the machine. `end`: the place where it ends.
+    pub fn may_lack_some(&self, now: Run, end: Position) -> bool {
         let boot = self.run.map_or_else(BootId::default, |run| run.boot);
         let same_run = boot != BootId::default() && boot == now.boot;
-        self.lost_some || self.is_in_memory(now) && !same_run
+        let lost_some = if same_run {
+            self.has_lost_some(end)
+        } else {
+            self.lost_some
+        };
+        lost_some || self.is_in_memory(now) && !same_run
+    }
+
+    /// Whether something is missing that processes before it had, without a loss of power since.
+    pub fn has_lost_some(&self, end: Position) -> bool {
+        self.lost_some && self.opening != Some(sum_of(end))
     }
 
     /// Whether some answered records may be nowhere but in the system's memory.
     pub fn is_in_memory(&self, now: Run) -> bool {
-        self.run.unwrap_or(now).is_async && !self.closed
+        self.opening.is_some() || self.run.unwrap_or(now).is_async && !self.closed
+    }
+
+    /// A log that ends there is being opened. `lost_some`: something may be missing already.
+    pub fn open(&mut self, now: Run, end: Position, lost_some: bool) {
+        let is_in_memory = self.is_in_memory(now);
+        self.opening = (is_in_memory && !lost_some).then(|| sum_of(end));
+        self.lost_some = lost_some || is_in_memory;
+    }
+
+    /// The log is open, and durable.
+    pub const fn opened(&mut self, lost_some: bool) {
+        (self.lost_some, self.opening) = (lost_some, None);
     }
 }
 
@@ -200,6 +236,7 @@ impl<F: LogFile> MarkFile<F> {
             closed: false,
             run: Some(Run::default()),
             lost_some: false,
+            opening: None,
         };
         let mut bytes = now.encode();
         bytes.resize(PAGE as usize, 0);

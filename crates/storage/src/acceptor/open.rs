@@ -82,10 +82,10 @@ impl<D: LogDisk> DiskLog<D> {
     /// Makes the records durable that were found: they may be in the memory of the system only, as when a sync of the
     /// process before failed. Then nothing is left behind them that could be taken for a record later.
     fn resume(&mut self, spares: &[u64], leftovers: &[u64]) -> io::Result<()> {
-        let (before, run) = (self.mark.now, self.options.run());
-        let lost_some = before.may_lack_some(run);
+        let (before, run, end) = (self.mark.now, self.options.run(), self.end());
+        let lost_some = before.may_lack_some(run, end);
         // If this opening fails, the next one may not find what is only in the system's memory.
-        self.mark.now.lost_some = lost_some || before.is_in_memory(run);
+        self.mark.now.open(run, end, lost_some);
         self.mark.begin_life(run)?;
         self.disk.sync_names()?;
         self.spares.find(&self.disk, spares)?;
@@ -95,10 +95,9 @@ impl<D: LogDisk> DiskLog<D> {
             self.spares.recycle(&self.disk, &name, bytes)?;
         }
         self.disk.sync_names()?;
-        let end = self.end();
         let Some(active) = self.segments.back_mut() else {
             let name = self.spares.take(&self.disk)?;
-            self.mark.now.lost_some = lost_some;
+            self.mark.now.opened(lost_some);
             return self.begin(&name);
         };
         let name = segment_name(end.segment);
@@ -117,7 +116,7 @@ impl<D: LogDisk> DiskLog<D> {
         }
         self.pending = Blocks::behind(&block);
         self.durable = end;
-        self.mark.now.lost_some = lost_some;
+        self.mark.now.opened(lost_some);
         self.mark.note(self.durable, false)?;
         self.mark.sync()
     }

@@ -44,6 +44,14 @@ pub(super) struct Segment<F> {
     pub highest: Option<u64>,
 }
 
+/// The place where a log with this last segment ends.
+pub(super) fn end_of<F>(last: Option<&Segment<F>>) -> Position {
+    last.map_or_else(Position::default, |last| Position {
+        segment: last.header.number,
+        offset: last.end,
+    })
+}
+
 impl<F> Segment<F> {
     /// Takes note of a record.
     pub fn saw(&mut self, kind: Kind, first: u64, last: u64) {
