@@ -13,6 +13,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 
+use super::charters::{Chartered, Charters};
 use crate::Instance;
 use rota_core::contract::NodeId;
 use rota_core::invariants::FEW;
@@ -52,6 +53,9 @@ pub enum Command {
     /// Changes nothing in the table: the ring orders it for whoever merges the ring with others, and knows nothing of
     /// it. At most [`MOST_NOTICE`] bytes.
     Notice(Bytes),
+    /// A ring with this number is founded, others having come to this round, with this charter
+    /// ([`Charters`]). At most [`MOST_CHARTER`](super::charters::MOST_CHARTER) bytes.
+    Found(u16, u64, Bytes),
 }
 
 /// The most bytes of a notice.
@@ -70,8 +74,10 @@ pub enum Refused {
     Forgotten(Instance),
     /// A mark beyond the place where it is ordered: nobody has a checkpoint there.
     Ahead,
-    /// There are as many accounts, or pins, as there may be.
+    /// There are as many accounts, pins, or charters as there may be.
     Full,
+    /// The ring was founded with another charter, in this instance.
+    Otherwise(Instance),
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -106,6 +112,8 @@ pub struct Table {
     /// Some acceptor may have forgotten everything before this instance, but for pins: the partitions' need was there
     /// once.
     pub(super) granted: Instance,
+    /// The rings that were founded while processes run.
+    pub(super) charters: Charters,
     /// The first instance that a partition needs, and the first that a partition or a pin needs.
     needed: Option<Instance>,
     bound: Option<Instance>,
@@ -117,12 +125,14 @@ impl Table {
         accounts: BTreeMap<Partition, RetentionClaim>,
         pins: BTreeMap<NodeId, (Instance, u64)>,
         (time, granted): (u64, Instance),
+        charters: Charters,
     ) -> Self {
         let mut table = Self {
             accounts,
             pins,
             time,
             granted,
+            charters,
             needed: None,
             bound: None,
         };
@@ -173,6 +183,11 @@ impl Table {
         self.accounts.keys().copied()
     }
 
+    /// The rings that were founded while processes run.
+    pub const fn charters(&self) -> &Charters {
+        &self.charters
+    }
+
     /// The pins: the node, the first instance that it keeps, and the time at which it ends.
     pub fn pins(&self) -> impl Iterator<Item = (NodeId, Instance, u64)> {
         self.pins
@@ -215,6 +230,10 @@ impl Table {
                 gone.map(|_| ()).ok_or(Refused::NoAccount)
             }
             Command::Notice(_) => Ok(()),
+            Command::Found(ring, from, charter) => {
+                let at = instance;
+                self.charters.found(ring, Chartered { at, from, charter })
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::accounts::{Command, MOST_NOTICE, Partition, Replicas, RetentionClaim, Table, check};
+use super::charters::{self, Chartered, Charters, put_charter};
 use super::codec::{Source, put_list};
 use rota_core::contract::NodeId;
 
@@ -16,6 +17,7 @@ const UNPIN: u8 = 5;
 const ABANDON: u8 = 6;
 const REPLACE: u8 = 7;
 const NOTICE: u8 = 8;
+const FOUND: u8 = 9;
 
 impl Command {
     /// As bytes, with the time at which it is proposed (nanoseconds).
@@ -57,6 +59,10 @@ impl Command {
                 out.extend((bytes.len() as u16).to_le_bytes());
                 out.extend_from_slice(bytes);
             }
+            Self::Found(ring, from, charter) => {
+                out.push(FOUND);
+                put_charter(&mut out, (*ring, *from), charter);
+            }
         }
         out
     }
@@ -87,6 +93,10 @@ impl Command {
             REPLACE => Self::Replace(source.u32()?, source.replicas()?),
             ABANDON => Self::Abandon(source.u32()?),
             NOTICE => Self::Notice(source.notice()?),
+            FOUND => {
+                let (ring, from, charter) = source.charter()?;
+                Self::Found(ring, from, charter)
+            }
             _ => return None,
         };
         source.is_over().then_some((command, time))
@@ -128,6 +138,26 @@ impl Source {
         is_set.then(|| nodes.into_iter().collect())
     }
 
+    /// What [`put_charter`] writes.
+    fn charter(&mut self) -> Option<(u16, u64, Bytes)> {
+        let (ring, from, len) = (self.u16()?, self.number()?, self.u16()?);
+        let charter = self.bytes(usize::from(len))?;
+        charters::is_sound(ring, &charter).then_some((ring, from, charter))
+    }
+
+    /// The charters at the end of a table, if there are any.
+    fn charters_or_none(&mut self) -> Option<Charters> {
+        if self.is_over() {
+            return Some(Charters::default());
+        }
+        let charters = self.list(|source| {
+            let at = source.number().filter(|at| *at > 0)?;
+            let (ring, from, charter) = source.charter()?;
+            Some((ring, Chartered { at, from, charter }))
+        })?;
+        Charters::restore(charters)
+    }
+
     /// The table of a snapshot.
     pub fn accounts(&mut self) -> Option<Table> {
         let (time, granted) = (self.u64()?, self.number()?);
@@ -154,7 +184,8 @@ impl Source {
             Some((node, (source.number()?, source.u64()?)))
         })?;
         let (accounts, pins) = (map(accounts)?, map(pins)?);
-        Some(Table::restore(accounts, pins, (time, granted)))
+        let charters = self.charters_or_none()?;
+        Some(Table::restore(accounts, pins, (time, granted), charters))
     }
 }
 
@@ -180,4 +211,5 @@ pub fn put_accounts(out: &mut Vec<u8>, table: &Table) {
         out.extend(next.to_le_bytes());
         out.extend(until.to_le_bytes());
     });
+    table.charters.put(out);
 }

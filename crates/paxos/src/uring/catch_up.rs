@@ -1,6 +1,7 @@
 //! Catch-up: decided instances that did not come along the ring are asked of acceptors, by ranges (Multi-Ring Paxos
 //! §5.1).
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::ops::Range;
@@ -74,7 +75,7 @@ impl Part {
 #[derive(Debug)]
 pub enum Brought {
     /// The whole snapshot.
-    Snapshot(Snapshot),
+    Snapshot(Box<Snapshot>),
     /// More has to come.
     Part,
     /// Nobody has asked for the bytes, or some before them are missing.
@@ -239,7 +240,7 @@ impl CatchUp {
         }
         let bytes = core::mem::take(&mut self.part).bytes;
         match Source(bytes.into()).base().filter(|_| !more) {
-            Some(base) => Brought::Snapshot(base),
+            Some(base) => Brought::Snapshot(Box::new(base)),
             None => {
                 self.ask_another(cx);
                 Brought::Garbage

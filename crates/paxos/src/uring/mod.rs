@@ -34,6 +34,7 @@
 //!   `held` (proposals that wait for values), `parts` (datagrams) and `rate`; `queue` is of both;
 //! * `lead`: the coordinator; `round`: the start of its round, and the progress of each acceptor;
 //! * `accounts`: the instances that partitions and recovering replicas need; `backlog`: the bytes of these;
+//!   `charters`: the rings that are founded while processes run;
 //! * `own`: messages of this process until they are delivered; `sending`: its datagrams; `need`: the instances that a
 //!   merge of several rings waits for;
 //! * `peers`: its links.
@@ -46,6 +47,7 @@ pub mod accounts;
 mod accounts_bytes;
 mod backlog;
 mod catch_up;
+pub mod charters;
 mod codec;
 mod config;
 mod context;

@@ -103,7 +103,7 @@ impl URing {
             .on_forgotten(&self.cx, learner, node, (at, part, more));
         match brought {
             Brought::Snapshot(base) => {
-                self.begin_at(base);
+                self.begin_at(*base);
                 self.catch_up.forget_to(self.learning.next());
             }
             Brought::Part => {}

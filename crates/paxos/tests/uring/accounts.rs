@@ -145,7 +145,7 @@ impl Third {
 }
 
 /// The values of these commands of the third.
-fn ordered(commands: &[Command]) -> Vec<(ValueId, Bytes)> {
+pub fn ordered(commands: &[Command]) -> Vec<(ValueId, Bytes)> {
     let mut third = Third::new();
     commands.iter().for_each(|command| third.orders(command));
     third.values()
@@ -285,7 +285,7 @@ impl Oracle {
                 self.opened.remove(partition);
                 self.marks.retain(|(of, _), _| of != partition);
             }
-            Command::Pin(..) | Command::Unpin(_) | Command::Notice(_) => {}
+            Command::Pin(..) | Command::Unpin(_) | Command::Notice(_) | Command::Found(..) => {}
         }
     }
 
@@ -425,6 +425,7 @@ fn bytes_of_commands() {
         Command::Unpin(node(6)),
         Command::Abandon(u32::MAX),
         Command::Notice(Bytes::from_static(b"a notice")),
+        Command::Found(7, 1 << 40, Bytes::from_static(b"a charter")),
     ];
     for command in commands {
         let bytes = command.encode(77);

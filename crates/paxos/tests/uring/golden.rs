@@ -345,12 +345,22 @@ fn snapshot() -> Snapshot {
     snapshot
 }
 
+/// That of a ring that has ordered the charter of another one, and nothing else.
+fn with_charter() -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    let found = Command::Found(0x0e01, 0x0f02, Bytes::from_static(b"charter"));
+    let applied = snapshot.accounts.apply((0x0a04, 0x0a03), found);
+    applied.expect("the first of its number");
+    snapshot
+}
+
 #[test]
 fn snapshots_and_commands_on_accounts() {
     let mut golden = Golden::open(env!("CARGO_MANIFEST_DIR"), "snapshot");
     for (name, snapshot) in [
         ("snapshot without anything", Snapshot::default()),
         ("snapshot", snapshot()),
+        ("snapshot with a charter", with_charter()),
     ] {
         let bytes = golden.compare(name, &snapshot.encode());
         assert_eq!(Snapshot::decode(bytes.into()), Some(snapshot), "{name}");
@@ -370,6 +380,10 @@ fn snapshots_and_commands_on_accounts() {
         (
             "account: notice",
             Command::Notice(Bytes::from_static(b"notice")),
+        ),
+        (
+            "account: found",
+            Command::Found(0x0e01, 0x0f02, Bytes::from_static(b"charter")),
         ),
     ];
     for (name, command) in commands {

@@ -13,6 +13,7 @@ mod base;
 mod behind;
 #[cfg(not(feature = "mutants"))]
 mod buffers;
+mod charters;
 mod cut;
 mod cut_links;
 mod datagrams;

@@ -11,8 +11,8 @@ use rota_paxos::{Ballot, Config, STATE_LOG, ValueId};
 
 use super::alone::{Alone, FOUNDED, new_here, process, settings};
 use super::{
-    accounts, archive, base, behind, cut, foundations, full, logs, lost, outside, passed, rate,
-    rounds, slow, turns,
+    accounts, archive, base, behind, charters, cut, foundations, full, logs, lost, outside, passed,
+    rate, rounds, slow, turns,
 };
 
 /// The key of what was promised, in the log of states.
@@ -21,7 +21,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 120] = [
+pub const RULES: [Rule; 122] = [
     (Mutant::U125, archive::what_is_not_durable_stays_in_memory),
     (Mutant::U126, archive::a_promise_tells_what_only_the_log_has),
     (Mutant::U127, archive::no_other_value_is_told),
@@ -52,6 +52,11 @@ pub const RULES: [Rule; 120] = [
     (
         Mutant::U120,
         accounts::who_begins_at_a_base_knows_who_needs_what,
+    ),
+    (Mutant::U134, charters::a_ring_is_founded_once),
+    (
+        Mutant::U135,
+        charters::who_begins_at_a_base_knows_which_rings_were_founded,
     ),
     (
         Mutant::U108,
