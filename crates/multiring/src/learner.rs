@@ -2,7 +2,7 @@
 //! keeps a state.
 
 mod changes;
-mod room;
+mod rings;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -35,7 +35,8 @@ pub enum RingsDelivery {
     Contradicted(Rank),
     /// Everything before this place was delivered, and nothing behind it: a state that is kept here goes on from there.
     Point(Box<Resume>),
-    /// A ring was founded anew after the state with which this process began: the state says nothing about this ring.
+    /// A ring was founded anew after the state with which this process began, or the charters that it had kept: they
+    /// say nothing about this ring.
     /// Nothing is delivered any more.
     Refounded(Rank),
     /// The partition has subscribed to a ring: its messages from this point on are delivered, too. At all replicas of

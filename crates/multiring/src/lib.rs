@@ -11,6 +11,7 @@
 //! * [`learner`]: the same with engines, and the points at which an application keeps its state.
 //! * [`subscribe`]: the rings that a partition subscribes to, each from a round on; [`notice`]: the commands that say so;
 //!   `wishes`: what a process has ordered for a change that it wants.
+//! * [`charter`]: the charter of a ring that is founded while processes run.
 //! * [`feed`]: an engine that orders one of the rings, with its leveling.
 //! * [`level`]: the leveling by which a ring with little to order keeps up with the others.
 //!
@@ -21,6 +22,7 @@
 
 extern crate alloc;
 
+pub mod charter;
 pub mod feed;
 pub mod learner;
 pub mod level;
@@ -32,6 +34,7 @@ pub mod resume;
 pub mod subscribe;
 mod wishes;
 
+pub use charter::Charter;
 pub use feed::{Feed, Leveled, RingOf};
 pub use learner::{RingsDelivery, RingsLearner};
 pub use merge::{Merge, Merged, PushError};
@@ -39,4 +42,5 @@ pub use order::{Constants, Instance, Place, Point, Rank, Round};
 pub use resume::{Resume, ResumeRing};
 pub use rota_paxos::uring::Snapshot;
 pub use rota_paxos::uring::accounts::{self, Partition, Replicas};
+pub use rota_paxos::uring::charters::{self, Chartered};
 pub use wishes::{Refusal, Wish};

@@ -45,6 +45,12 @@ pub enum Mutant {
     A39,
     /// Instances that a ring has forgotten count as instances that carry nothing.
     A40,
+    /// Who hears of a subscription to a ring before it hears of the ring stops.
+    A41,
+    /// A ring that is founded begins as far away as its proposer wants.
+    A42,
+    /// A ring that is founded begins where the control ring is, however far the others have come.
+    A43,
 }
 
 #[cfg(feature = "mutants")]

@@ -1,5 +1,6 @@
 //! What a state has beside it in a checkpoint is the bytes of `testdata/golden/resume.txt`, and what rings order about
-//! subscriptions those of `notice.txt`; both are read back as what they were.
+//! subscriptions those of `notice.txt`, and what it orders about new rings those of `charter.txt`; all are read back as
+//! what they were.
 
 #[path = "../../core/tests/golden/mod.rs"]
 mod golden;
@@ -8,8 +9,10 @@ use std::num::NonZeroU32;
 
 use golden::Golden;
 use rota_core::bytes::Reader;
+use rota_core::contract::NodeId;
+use rota_multiring::level::Mode;
 use rota_multiring::notice::{Command, Notice};
-use rota_multiring::{Constants, Place, Point, Rank, Resume, ResumeRing};
+use rota_multiring::{Charter, Constants, Place, Point, Rank, Resume, ResumeRing};
 use rota_paxos::uring::Snapshot;
 
 fn resume() -> Resume {
@@ -79,6 +82,37 @@ fn notices() {
         let notice = Notice { partition, command };
         let bytes = golden.compare(name, &notice.encode());
         assert_eq!(Notice::decode(bytes.into()), Some(notice));
+    }
+    golden.finish();
+}
+
+#[test]
+fn charters() {
+    let mut golden = Golden::open(env!("CARGO_MANIFEST_DIR"), "charter");
+    let node = |id| NodeId::new(id).expect("not 0");
+    let plain = Charter::new(Rank(0x0102), 0x0304, [0x0505, 0x0606].map(node));
+    let multicast = Charter {
+        is_multicast: true,
+        per_round: NonZeroU32::new(0x0708_090a).expect("not 0"),
+        mode: Mode::Paper {
+            delta: 5_000_000,
+            lambda: 0x0b0c,
+        },
+        acceptors: [node(0x0606)].into(),
+        ..plain.clone()
+    };
+    let horizon = Charter {
+        mode: Mode::Horizon,
+        ..plain.clone()
+    };
+    let charters = [
+        ("plain", plain),
+        ("multicast, at a rate", multicast),
+        ("horizon", horizon),
+    ];
+    for (name, charter) in charters {
+        let bytes = golden.compare(name, &charter.encode());
+        assert_eq!(Charter::decode(bytes.into()), Some(charter));
     }
     golden.finish();
 }

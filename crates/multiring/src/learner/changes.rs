@@ -10,6 +10,7 @@ use bytes::Bytes;
 use rota_core::contract::Seq;
 use rota_paxos::uring::accounts::{self, Partition};
 
+use super::rings::Founding;
 use super::{Item, RingsDelivery, RingsLearner};
 use crate::mutants::{self, Mutant};
 use crate::notice::{Command, Notice};
@@ -25,7 +26,9 @@ const NOTICE_BYTES: usize = 128;
 pub(super) struct Changes {
     partition: Partition,
     /// The rings that this process is on.
-    known: BTreeMap<Rank, Constants>,
+    pub(super) known: BTreeMap<Rank, Constants>,
+    /// The rings that it may be on later.
+    pub(super) founding: Founding,
     subscriptions: Subscriptions,
     /// Of rings that it neither has nor keeps: the first instance of which nothing has come.
     told: BTreeMap<Rank, Instance>,
@@ -65,6 +68,7 @@ impl RingsLearner {
         let changes = Some(Changes {
             partition,
             known,
+            founding: Founding::default(),
             subscriptions,
             told: BTreeMap::new(),
             wishes: Wishes::default(),
@@ -84,9 +88,11 @@ impl RingsLearner {
         self.subscriptions()?.pending().copied()
     }
 
-    /// Whether no change is pending, nor was told right before the next message, which was not delivered yet.
+    /// Whether no change is pending, nor was told right before the next message, which was not delivered yet; and each
+    /// ring that it delivers is there to be asked for a snapshot.
     pub(super) fn is_settled(&self) -> bool {
-        self.pending().is_none() && (self.held.is_none() || self.stop.is_some())
+        let is_free = self.pending().is_none() && (self.held.is_none() || self.stop.is_some());
+        is_free && self.is_on_its_rings()
     }
 
     /// Takes a wish to change the subscriptions. The application is told when the partition has another ring
@@ -297,7 +303,7 @@ impl RingsLearner {
                 self.merge.unsubscribe(of.rank, change.effective);
                 None
             }
-            What::Subscribe(of, _) if changes.known.get(&of.rank) != Some(&of) => {
+            What::Subscribe(of, _) if changes.is_unreachable(&of) => {
                 self.end(RingsDelivery::Unreachable(of.rank))
             }
             What::Subscribe(of, _) => {

@@ -8,7 +8,7 @@ use rota_multiring::mutants::{self, Mutant};
 type Rule = fn() -> bool;
 
 /// Each with what notices it.
-const RULES: [(Mutant, Rule); 13] = [
+const RULES: [(Mutant, Rule); 15] = [
     (
         Mutant::A31,
         rule::what_stands_behind_a_message_needs_another_ring,
@@ -28,6 +28,11 @@ const RULES: [(Mutant, Rule); 13] = [
     (Mutant::A27, both_needs),
     (Mutant::A28, rule::skips_move_no_horizon),
     (Mutant::A29, rule::a_need_far_ahead_is_granted),
+    (Mutant::A42, rule::a_ring_is_founded_nearby),
+    (
+        Mutant::A43,
+        rule::a_ring_is_founded_behind_what_others_have_passed,
+    ),
 ];
 
 fn one_order() -> bool {

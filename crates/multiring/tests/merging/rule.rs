@@ -4,7 +4,9 @@ use rota_core::contract::{Delivery, Incarnation, Message, MessageId, NodeId, Pro
 use rota_multiring::level::{Leveler, Mode, Standing};
 use rota_multiring::merge::Need;
 use rota_multiring::subscribe::{Hold, Subscriptions, Void};
-use rota_multiring::{Constants, Merge, Place, Rank, RingsDelivery, RingsLearner, Round};
+use rota_multiring::{
+    Charter, Chartered, Constants, Merge, Place, Rank, RingsDelivery, RingsLearner, Round,
+};
 
 use super::world::ring;
 
@@ -220,4 +222,31 @@ pub fn a_need_far_ahead_is_granted() -> bool {
         steps += 1;
     }
     next > far && (4..=7).contains(&steps) && !level.on_need(1 << 47)
+}
+
+/// The constants of a ring whose charter is ordered in the 31st instance of the control ring, in round 17, when others
+/// have come to this round.
+fn founded(from: u64) -> Constants {
+    let node = |id| NodeId::new(id).expect("not 0");
+    let charter = Charter {
+        per_round: std::num::NonZeroU32::new(4).expect("not 0"),
+        ..Charter::new(Rank(7), 40, [1, 2, 3].map(node))
+    };
+    let of = Chartered {
+        at: 31,
+        from,
+        charter: charter.encode(),
+    };
+    charter.constants(&ring(1, 3, 7), &of)
+}
+
+/// Where other rings are ahead of the control ring the new one begins there, and has nothing to skip.
+pub fn a_ring_is_founded_behind_what_others_have_passed() -> bool {
+    let origins = [0, 18, 500].map(|from| founded(from).origin);
+    origins == [18, 18, 500] && founded(500) == ring(7, 4, 500)
+}
+
+/// Whoever subscribes waits for its other rings up to where the new one begins: that is never far.
+pub fn a_ring_is_founded_nearby() -> bool {
+    founded(1 << 62).origin == 18 + (1 << 20)
 }

@@ -332,3 +332,9 @@ fn a_horizon_stays_ahead() {
     assert!(level.on_need(5000), "and a need is answered as with pull");
     assert_eq!(level.skip_to(at(further)), Some(5002));
 }
+
+#[test]
+fn where_a_ring_that_is_founded_begins() {
+    assert!(rule::a_ring_is_founded_behind_what_others_have_passed());
+    assert!(rule::a_ring_is_founded_nearby());
+}

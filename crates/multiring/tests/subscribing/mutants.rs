@@ -8,7 +8,7 @@ use rota_multiring::mutants::{self, Mutant};
 use super::world::World;
 
 /// Each with the property, or the beginning of what is said besides.
-const FOUND: [(Mutant, &str); 9] = [
+const FOUND: [(Mutant, &str); 10] = [
     (Mutant::A13, "told late"),
     (Mutant::A26, "AM-S"),
     (Mutant::A32, "AM-C"),
@@ -18,6 +18,7 @@ const FOUND: [(Mutant, &str); 9] = [
     (Mutant::A36, "AM-A"),
     (Mutant::A37, "told late"),
     (Mutant::A38, "stuck"),
+    (Mutant::A41, "delivery"),
 ];
 
 /// The seeds that are run with each.

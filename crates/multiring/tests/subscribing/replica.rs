@@ -1,6 +1,6 @@
 //! A replica: its learner, what its rings have told it, and what it has delivered.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bytes::Bytes;
@@ -58,6 +58,8 @@ pub struct Replica {
     pub who: Who,
     /// The rings with which its partition began.
     pub begins: Vec<Constants>,
+    /// The rings of which it has not heard yet in this life: it is on none of them.
+    pub unheard: BTreeSet<Rank>,
     pub learner: RingsLearner,
     /// By ring: the first instance that it was told nothing of.
     pub told: BTreeMap<Rank, Instance>,
@@ -97,6 +99,7 @@ impl Replica {
             part: format!("p{partition}"),
             who: (node, 0),
             begins,
+            unheard: BTreeSet::new(),
             learner: RingsLearner::new([], None),
             told: BTreeMap::new(),
             passed: BTreeMap::new(),
@@ -109,12 +112,12 @@ impl Replica {
     }
 
     /// Begins a life, with a state or without one. `kept`: by ring, the first instance that the acceptors of this
-    /// process have.
+    /// process have; `unheard`: the rings that it hears of later.
     pub fn begin(
         &mut self,
         rings: &[Ring],
         state: Option<Kept>,
-        kept: &BTreeMap<Rank, Instance>,
+        (kept, unheard): (&BTreeMap<Rank, Instance>, BTreeSet<Rank>),
         trace: &mut Trace,
     ) {
         if self.who.1 > 0 {
@@ -135,7 +138,10 @@ impl Replica {
             trace.has(self.who, &self.part, (of.rank.0, 0));
         }
         let learner = RingsLearner::new(own.clone(), point);
-        self.learner = learner.of_partition(self.partition, known(), &spent);
+        let heard = known().filter(|of| !unheard.contains(&of.rank));
+        let learner = learner.of_partition(self.partition, heard, &spent);
+        self.learner = learner.hears_of_rings([]);
+        self.unheard = unheard;
         (self.last, self.floor, self.is_over) = (None, 0, false);
         self.digest = state.as_ref().map_or(0, |state| state.digest);
         self.told.clear();
@@ -146,10 +152,23 @@ impl Replica {
             };
             self.told.insert(of.rank, begin);
             let first = kept.get(&of.rank).copied().unwrap_or(1);
+            let first = if self.unheard.contains(&of.rank) {
+                1
+            } else {
+                first
+            };
             self.miss(of.rank, first, trace);
         }
         self.passed = self.told.clone();
         self.kept = state;
+    }
+
+    /// It hears of a ring, and is on it.
+    pub fn hear(&mut self, of: Constants, trace: &mut Trace) {
+        if self.unheard.remove(&of.rank) {
+            let told = self.learner.on_founded(of);
+            told.into_iter().for_each(|told| self.take(told, trace));
+        }
     }
 
     /// Instances of a ring that it was not told are forgotten, before this one.
@@ -173,7 +192,7 @@ impl Replica {
     /// there was something to tell.
     pub fn tell(&mut self, ring: &Ring, passes: bool, trace: &mut Trace) -> bool {
         let rank = ring.of.rank;
-        if self.learner.waiting_bytes(rank) > WAITING {
+        if self.learner.waiting_bytes(rank) > WAITING || self.unheard.contains(&rank) {
             return false;
         }
         let next = self.told[&rank];

@@ -9,7 +9,7 @@ use super::world::World;
 const SEEDS: Range<u64> = 0..400;
 
 /// What is to happen in all of them together.
-const FLOORS: [(&str, u64); 9] = [
+const FLOORS: [(&str, u64); 11] = [
     ("subscribed", 1000),
     ("left", 1000),
     ("lives with a state", 1000),
@@ -19,6 +19,8 @@ const FLOORS: [(&str, u64); 9] = [
     ("notices again", 1000),
     ("delivered", 50_000),
     ("wishes", 10_000),
+    ("heard of a ring", 300),
+    ("waited for a ring", 100),
 ];
 
 fn seeds() -> Range<u64> {

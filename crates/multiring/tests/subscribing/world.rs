@@ -1,7 +1,7 @@
 //! Rings that decide what is given to them, and replicas that hear of it in any order, change their subscriptions, and
 //! begin again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 use bytes::Bytes;
@@ -17,8 +17,19 @@ const STEPS: u64 = 2500;
 /// The turns, at most, until all is at rest.
 const CALM: u64 = 1000;
 
+/// Makes another stream of random numbers of a seed.
+const LATE: u64 = 0x6c61_7465;
+
+/// Some of these rings: one in four.
+fn some<'a>(random: &mut Random, rings: impl Iterator<Item = &'a Ring>) -> BTreeSet<Rank> {
+    let some = rings.filter(|_| random.below(4) == 0);
+    some.map(|ring| ring.of.rank).collect()
+}
+
 pub struct World {
     random: Random,
+    /// Says which rings a replica hears of late.
+    late: Random,
     rings: Vec<Ring>,
     replicas: Vec<Replica>,
     pub trace: Trace,
@@ -47,6 +58,7 @@ impl World {
         let mut trace = Trace::default();
         rings.iter().for_each(|ring| trace.genesis(&ring.of));
         let (mut replicas, mut node) = (Vec::new(), 0);
+        let mut late = Random::new(seed ^ LATE);
         for partition in 1..=2 + random.below(2) as u32 {
             let all = rings.iter().map(|ring| ring.of);
             let mut begins: Vec<_> = all.filter(|_| random.below(2) == 0).collect();
@@ -56,12 +68,15 @@ impl World {
             for _ in 0..=random.below(3) {
                 node += 1;
                 let mut replica = Replica::new(node, partition, begins.clone());
-                replica.begin(&rings, None, &BTreeMap::new(), &mut trace);
+                let others = rings.iter().filter(|ring| !begins.contains(&ring.of));
+                let unheard = some(&mut late, others);
+                replica.begin(&rings, None, (&BTreeMap::new(), unheard), &mut trace);
                 replicas.push(replica);
             }
         }
         Self {
             random,
+            late,
             rings,
             replicas,
             trace,
@@ -106,6 +121,9 @@ impl World {
 
     fn step(&mut self) {
         let replica = self.any(self.replicas.len());
+        if self.late.below(50) == 0 {
+            self.hear(replica);
+        }
         match self.below(100) {
             0..20 => self.decide(),
             20..70 => self.tell(replica),
@@ -178,8 +196,27 @@ impl World {
         }
     }
 
+    /// A replica hears of a ring that was there before.
+    fn hear(&mut self, at: usize) {
+        let replica = &mut self.replicas[at];
+        let ring = self.late.below(self.rings.len() as u64) as usize;
+        let of = self.rings[ring].of;
+        if replica.unheard.contains(&of.rank) {
+            let waits = replica.learner.has(of.rank);
+            replica.hear(of, &mut self.trace);
+            self.add(if waits {
+                "waited for a ring"
+            } else {
+                "heard of a ring"
+            });
+        }
+    }
+
     fn hear_needs(&mut self, replica: usize) {
         for need in self.replicas[replica].learner.take_needs() {
+            if self.replicas[replica].unheard.contains(&need.rank) {
+                continue;
+            }
             let mut rings = self.rings.iter_mut();
             if let Some(ring) = rings.find(|ring| ring.of.rank == need.rank) {
                 ring.skip(need.round);
@@ -252,7 +289,11 @@ impl World {
                 kept.insert(rank, 1 + self.below(next));
             }
         }
-        self.replicas[at].begin(&self.rings, state, &kept, &mut self.trace);
+        // Also a ring of the state may be one of which this life has not heard yet; those of the file are there.
+        let others = self.rings.iter();
+        let others = others.filter(|ring| !self.replicas[at].begins.contains(&ring.of));
+        let unheard = some(&mut self.late, others);
+        self.replicas[at].begin(&self.rings, state, (&kept, unheard), &mut self.trace);
     }
 
     /// A ring has forgotten what a replica was not told.
@@ -260,7 +301,8 @@ impl World {
         let ring = self.any(self.rings.len());
         let Ring { of, .. } = self.rings[ring];
         let ahead = self.rings[ring].next() - self.replicas[at].told[&of.rank];
-        if self.below(4) > 0 || ahead == 0 {
+        let is_unheard = self.replicas[at].unheard.contains(&of.rank);
+        if self.below(4) > 0 || ahead == 0 || is_unheard {
             return;
         }
         let next = self.replicas[at].told[&of.rank] + 1 + self.below(ahead);
@@ -325,6 +367,8 @@ impl World {
                 some = true;
             }
             for ring in &self.rings {
+                some |= self.replicas[at].unheard.contains(&ring.of.rank);
+                self.replicas[at].hear(ring.of, &mut self.trace);
                 for _ in 0..20 {
                     some |= self.replicas[at].tell(ring, true, &mut self.trace);
                 }
@@ -339,6 +383,7 @@ impl World {
     /// Begins again with all that there is.
     fn recover(&mut self, at: usize) {
         let state = self.replicas[at].kept.clone();
-        self.replicas[at].begin(&self.rings, state, &BTreeMap::new(), &mut self.trace);
+        let all = (&BTreeMap::new(), BTreeSet::new());
+        self.replicas[at].begin(&self.rings, state, all, &mut self.trace);
     }
 }
