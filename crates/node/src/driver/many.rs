@@ -40,18 +40,17 @@ impl<E: Engine, A: App> Many<E, A> {
         drivers: impl IntoIterator<Item = (Driver<E>, A)>,
         busy_poll_us: u64,
     ) -> Self {
-        let lane = |(driver, app)| Lane {
-            driver,
-            app,
-            asleep: false,
-            until: None,
-        };
         Self {
-            lanes: drivers.into_iter().map(lane).collect(),
+            lanes: drivers.into_iter().map(Lane::new).collect(),
             doze: Doze::new(busy_poll_us.saturating_mul(1000), rota_net::is_realtime()),
             began: Time(0),
             fds: Vec::new(),
         }
+    }
+
+    /// One more, which has its turn with the others.
+    pub(crate) fn push(&mut self, driver: (Driver<E>, A)) {
+        self.lanes.push(Lane::new(driver));
     }
 
     pub(crate) fn lanes(&mut self) -> &mut [Lane<E, A>] {
@@ -144,6 +143,17 @@ impl<E: Engine, A: App> Many<E, A> {
             }
         }
         Ok(true)
+    }
+}
+
+impl<E, A> Lane<E, A> {
+    fn new((driver, app): (Driver<E>, A)) -> Self {
+        Self {
+            driver,
+            app,
+            asleep: false,
+            until: None,
+        }
     }
 }
 

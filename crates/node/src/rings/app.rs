@@ -2,6 +2,7 @@
 
 use rota_core::contract::Time;
 use rota_multiring::{Rank, RingsDelivery};
+use std::io;
 use std::os::fd::RawFd;
 
 use crate::driver::Submitter;
@@ -19,6 +20,16 @@ pub trait RingsApp {
 
     /// Some deliveries were handed out, and no more follow at once.
     fn flush(&mut self) {}
+
+    /// A ring was founded while the process runs, or before it was started, and this process is on it: it may be
+    /// submitted to. A message has so many bytes at most.
+    ///
+    /// # Errors
+    /// The ring is tried again later.
+    fn on_founded(&mut self, ring: Rank, message_bytes: usize) -> io::Result<()> {
+        let _ = (ring, message_bytes);
+        Ok(())
+    }
 
     /// The moment to submit to a ring.
     fn fill(&mut self, now: Time, ring: Rank, submitter: &mut dyn Submitter);

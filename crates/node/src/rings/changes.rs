@@ -11,7 +11,7 @@ use super::app::RingsApp;
 use super::config::RingsConfig;
 use super::driver::RingsDriver;
 use super::error::RingsStartError;
-use super::node::{RingsNode, RingsWatch, inbox};
+use super::node::{RingsNode, RingsWatch};
 use super::opening::Beginning;
 use super::trace::StateSource;
 use crate::driver::DriverError;
@@ -268,12 +268,11 @@ impl RingsWatch {
     }
 
     fn wish(&self, ring: Rank, wish: Wish) -> Result<(), SubmitError> {
-        let inbox = inbox(&self.ways, ring)?;
-        if !self.shared.is_of_partition {
+        if !self.shared.is_of_partition || !self.ways.has(ring) {
             return Err(SubmitError::Unsupported);
         }
         self.shared.wishes.push(wish)?;
-        inbox.wake();
+        self.ways.wake();
         Ok(())
     }
 }

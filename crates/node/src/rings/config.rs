@@ -1,109 +1,18 @@
 //! A configuration with several rings, and that of each of them.
 
 use rota_core::contract::NodeId;
-use rota_multiring::level::Mode;
-use rota_multiring::{Constants, Rank, RingOf};
+use rota_multiring::{Constants, RingOf};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 
 use super::error::RingsError;
-use crate::config::{EngineName, NodeConfig, PaxosConfig};
+use super::section::RingSection;
+use crate::config::{EngineName, NodeConfig};
 use rota_net::Transport;
 
 /// The number of rings, at most: each costs a process three sockets.
 const MOST_RINGS: usize = 1024;
-/// The greatest origin. Rounds never come further.
-const MOST_ORIGIN: u64 = 1 << 47;
-/// The time between two moments at which a coordinator makes up for what is missing from its rate, in milliseconds
-/// (Benz et al. 2014, §8.2).
-const DELTA_MS: u64 = 5;
-/// That rate, in instances a second.
-const LAMBDA: u64 = 9000;
-
-/// The way in which a ring that has little to order keeps up with the others.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LevelingName {
-    /// Skips when a merge waits for it.
-    #[default]
-    Pull,
-    /// At a rate, as published.
-    Paper,
-    /// Skips far ahead behind each value: for rings that seldom speak.
-    Horizon,
-}
-
-/// A `[[ring]]` section: what is founded with it stays so for ever, and is the same on all nodes.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RingSection {
-    /// Its number, from 1, and its rank in each round.
-    pub id: u16,
-    /// The protocol that orders it; `u-ring-paxos` if nothing is said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub engine: Option<EngineName>,
-    /// The nodes that are on it; all, if nothing is said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nodes: Option<Vec<u16>>,
-    /// Instances in each round (`M`): 1, if nothing is said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub per_round: Option<NonZeroU32>,
-    /// The round of its first instance.
-    #[serde(default)]
-    pub origin: u64,
-    /// The way in which it keeps up with the others.
-    #[serde(default)]
-    pub leveling: LevelingName,
-    /// `leveling = "paper"`: the time between two skips, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delta_ms: Option<u64>,
-    /// `leveling = "paper"`: the rate, in instances a second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lambda: Option<u64>,
-    /// Its ports are those of the `[[node]]` sections plus this one; where nothing is said, two further than those of the ring before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub port_offset: Option<u16>,
-    /// The acceptors, the storage of votes, and coordination; as the file's own `[paxos]` section, if nothing is said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paxos: Option<PaxosConfig>,
-}
-
-impl RingSection {
-    fn mode(&self) -> Result<Mode, RingsError> {
-        let rate = (self.delta_ms, self.lambda);
-        Ok(match self.leveling {
-            LevelingName::Paper => {
-                let (delta, lambda) = (rate.0.unwrap_or(DELTA_MS), rate.1.unwrap_or(LAMBDA));
-                if delta == 0 || lambda == 0 {
-                    return Err(RingsError::Rate(self.id));
-                }
-                Mode::Paper {
-                    delta: delta.saturating_mul(1_000_000),
-                    lambda,
-                }
-            }
-            _ if rate != (None, None) => return Err(RingsError::Rate(self.id)),
-            LevelingName::Pull => Mode::Pull,
-            LevelingName::Horizon => Mode::Horizon,
-        })
-    }
-
-    fn of(&self) -> Result<RingOf, RingsError> {
-        if self.origin > MOST_ORIGIN {
-            return Err(RingsError::Origin(self.id));
-        }
-        let constants = Constants {
-            rank: Rank(self.id),
-            per_round: self.per_round.unwrap_or(NonZeroU32::MIN),
-            origin: self.origin,
-        };
-        let mode = self.mode()?;
-        Ok(RingOf { constants, mode })
-    }
-}
-
 /// The configuration of the processes of several rings.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RingsConfig {
@@ -184,6 +93,10 @@ impl RingsConfig {
         if self.rings.is_empty() || self.rings.len() > MOST_RINGS {
             return Err(RingsError::Count);
         }
+        let mut marked = self.rings.iter().filter(|ring| ring.control);
+        if let Some(second) = marked.nth(1) {
+            return Err(RingsError::Control(second.id));
+        }
         let (mut ids, mut ports) = (BTreeSet::new(), BTreeSet::new());
         for (at, ring) in self.rings.iter().enumerate() {
             if ring.id == 0 || !ids.insert(ring.id) {
@@ -224,6 +137,12 @@ impl RingsConfig {
             .filter(|(_, ring)| has(ring))
             .map(|(at, _)| at)
             .collect()
+    }
+
+    /// The place of the control ring: that which is marked so, or the first one.
+    pub(super) fn control(&self) -> usize {
+        let marked = self.rings.iter().position(|ring| ring.control);
+        marked.unwrap_or(0)
     }
 
     /// The configuration of the ring at this place.
@@ -273,6 +192,8 @@ impl RingsConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rota_multiring::Rank;
+    use rota_multiring::level::Mode;
 
     const FILE: &str = r#"
 cluster = 7
@@ -387,6 +308,11 @@ lambda = 2000
             ("lambda = 2000", "no_such = 1", "no_such"),
             ("lambda = 2000", "origin = 140737488355329", "2^47"),
             ("cluster = 7", "no_such = 7", "no_such"),
+            (
+                "[[ring]]",
+                "[[ring]]\ncontrol = true",
+                "ring 4: `control` is",
+            ),
         ];
         for (this, that, says) in wrong {
             let error = RingsConfig::from_toml(&FILE.replace(this, that)).expect_err(that);

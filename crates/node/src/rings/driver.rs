@@ -16,6 +16,7 @@ use std::time::SystemTime;
 use super::app::RingsApp;
 use super::config::RingsConfig;
 use super::error::RingsStartError;
+use super::founding::NewRings;
 use super::hub::MergedDelivery;
 use super::lane::LaneApp;
 use super::opening::{self, Beginning};
@@ -24,6 +25,7 @@ use super::waits::MergeWait;
 use crate::config::NodeConfig;
 use crate::driver::{App, DriverError, Many};
 use crate::engine::NodeEngine;
+use crate::node::StartError;
 
 /// The status of a process of several rings.
 #[derive(Clone, Debug)]
@@ -56,6 +58,7 @@ pub struct RingsStatus {
 pub struct RingsDriver<A> {
     pub(super) many: Many<Checked<NodeEngine>, LaneApp<A>>,
     pub(super) hub: Rc<RefCell<MergedDelivery<A>>>,
+    pub(super) new_rings: NewRings,
 }
 
 impl<A: RingsApp> RingsDriver<A> {
@@ -104,26 +107,28 @@ impl<A: RingsApp> RingsDriver<A> {
         config.check().map_err(RingsStartError::Config)?;
         // Once for all rings: each would wait for the names that have no address.
         let config = &config.resolved(me);
-        let of_ring = |at: usize| config.of_ring(at).map_err(RingsStartError::Config);
-        let rings = config.rings_of(me).into_iter().map(of_ring);
-        let rings: Vec<NodeConfig> = rings.collect::<Result<_, _>>()?;
-        let wanted = begins.subscribed(&rings)?;
+        let new_rings = NewRings::open(config, me, begins)?;
+        let (rings, of_file) = new_rings.of_node()?;
+        let begins = new_rings.begins();
+        let may_come = |rank| new_rings.may_come(rank);
+        let wanted = begins.subscribed((&rings, of_file), may_come)?;
         let trace = begins.trace(config, me, &wanted)?;
-        let learner = begins.learner(&rings, wanted);
+        let learner = begins.learner((&rings, new_rings.absent()), wanted);
         let hub = Rc::new(RefCell::new(MergedDelivery::new(learner, app, trace)));
-        let open = |ring: &NodeConfig| {
+        let open = |ring: &NodeConfig| opening::open_lane(ring, me, begins, &hub);
+        let drivers = rings.iter().map(open);
+        let drivers: Vec<_> = drivers.collect::<Result<_, RingsStartError>>()?;
+        for ring in &rings[of_file..] {
             let rank = ring.ring_of.map_or(Rank(0), |of| of.constants.rank);
-            let failed = |error| RingsStartError::Ring(rank.0, error);
-            let process = opening::process(me).map_err(failed)?;
-            let driver = opening::open(ring, process, begins.state_of(rank)).map_err(failed)?;
-            Ok((driver, LaneApp::new(rank, process, Rc::clone(&hub))))
-        };
-        let drivers: Vec<_> = rings
-            .iter()
-            .map(open)
-            .collect::<Result<_, RingsStartError>>()?;
+            let is_known = hub.borrow_mut().app.on_founded(rank, ring.message_limit());
+            is_known.map_err(|error| RingsStartError::Ring(rank.0, StartError::System(error)))?;
+        }
         let many = Many::new(drivers, config.common.busy_poll_us);
-        Ok(Self { many, hub })
+        Ok(Self {
+            many,
+            hub,
+            new_rings,
+        })
     }
 
     /// Each ring does some of its work, and hears of what others need of it. If none has anything to do then, this
@@ -134,6 +139,7 @@ impl<A: RingsApp> RingsDriver<A> {
     pub fn turn(&mut self, max_wait_nanos: Option<u64>) -> Result<(), DriverError> {
         self.many.work()?;
         self.announce()?;
+        self.look_at_charters();
         self.look_at_states();
         self.note();
         self.hub.borrow_mut().pump_more();

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::charter_file::CharterFileError;
 use crate::config::{ConfigError, EngineName};
 use crate::node::StartError;
 
@@ -28,6 +29,12 @@ pub enum RingsError {
     Rate(u16),
     /// Ports are more than there are, or two rings have the same at one address.
     Ports(u16),
+    /// A second ring is marked as the control ring.
+    Control(u16),
+    /// This ring was the control ring when rings were founded.
+    OtherControl(u16),
+    /// The charter of a ring cannot be read.
+    Charter(u16),
 }
 
 impl fmt::Display for RingsError {
@@ -61,6 +68,19 @@ impl fmt::Display for RingsError {
                 f,
                 "ring {ring}: with its `port_offset` two sockets of one address would have the same port, or one beyond 65535"
             ),
+            Self::Control(ring) => write!(
+                f,
+                "ring {ring}: `control` is for one ring, and another one has it"
+            ),
+            Self::OtherControl(ring) => write!(
+                f,
+                "ring {ring} was the control ring when others were founded while the processes ran, and stays it: mark it with \
+                 `control = true`"
+            ),
+            Self::Charter(ring) => write!(
+                f,
+                "ring {ring}: its charter cannot be read by this version of the program"
+            ),
         }
     }
 }
@@ -78,6 +98,10 @@ pub enum RingsStartError {
     State(u16),
     /// One of the rings did not start, by its id.
     Ring(u16, StartError),
+    /// A ring that was founded while processes ran does not go with the configuration.
+    Charter(u16, RingsError),
+    /// The file with the charters of such rings cannot be used.
+    Charters(CharterFileError),
 }
 
 impl fmt::Display for RingsStartError {
@@ -91,6 +115,11 @@ impl fmt::Display for RingsStartError {
                 "ring {ring} has another `per_round` or `origin` than in the state that this node begins with, or there is no state of it"
             ),
             Self::Ring(ring, error) => write!(f, "ring {ring}: {error}"),
+            Self::Charter(ring, error) => write!(
+                f,
+                "ring {ring} was founded while the processes ran, and does not go with the configuration: {error}"
+            ),
+            Self::Charters(error) => error.fmt(f),
         }
     }
 }

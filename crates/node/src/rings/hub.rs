@@ -74,7 +74,7 @@ impl<A: RingsApp> MergedDelivery<A> {
             }
             RingsDelivery::Refounded(rank) => tracing::error!(
                 ring = rank.0,
-                "a ring was founded anew: the state that this process began with is of the one before"
+                "a ring was founded anew: the state or the charters that this process began with are of the one before"
             ),
             RingsDelivery::Subscribed(rank, point) => {
                 tracing::info!(

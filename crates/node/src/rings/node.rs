@@ -1,40 +1,34 @@
 //! A process of several rings, as a library.
 
-use rota_core::contract::{NodeId, Service, SubmitError, Time};
+use rota_core::contract::{NodeId, Service, SubmitError};
 use rota_multiring::{Rank, Resume, RingsDelivery};
 use rota_paxos::uring::accounts::Command;
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::above::{NodeApp, Taking};
 use super::accounts::Accounts;
-use super::app::RingsApp;
 use super::changes::Wishes;
 use super::config::RingsConfig;
 use super::driver::{RingsDriver, RingsStatus};
 use super::error::RingsStartError;
+use super::foundings::Foundings;
 use super::trace::StateSource;
-use crate::driver::{DriverError, Submitter};
+use super::ways::Ways;
+use crate::driver::DriverError;
 use crate::node::StartError;
 use crate::node::asked::Asked;
 use crate::node::inbox::Inbox;
-use crate::node::outbox::{Delivered, Filling, Outbox};
+use crate::node::outbox::{Filling, Outbox};
 use rota_net::ask_for_short_slices;
 
 /// The longest time, in nanoseconds, after which the rings are handed again what they did not take.
 const AGAIN_NANOS: u64 = 20_000_000;
-
-/// One of the rings, for threads that submit to it.
-#[derive(Clone, Debug)]
-pub(super) struct Way {
-    rank: Rank,
-    inbox: Arc<Inbox>,
-}
 
 #[derive(Debug, Default)]
 pub(super) struct Shared {
@@ -44,14 +38,15 @@ pub(super) struct Shared {
     /// The process is a replica of a partition.
     pub(super) is_of_partition: bool,
     pub(super) wishes: Wishes,
+    pub(super) foundings: Foundings,
     accounts: Accounts,
-    status: Asked<RingsStatus>,
+    pub(super) status: Asked<RingsStatus>,
 }
 
 /// A running process of several rings. Dropping it stops it.
 #[derive(Debug)]
 pub struct RingsNode {
-    ways: Vec<Way>,
+    ways: Ways,
     outbox: Arc<Outbox<RingsDelivery>>,
     /// Taken from the rings' thread and not received yet.
     taken: RefCell<VecDeque<RingsDelivery>>,
@@ -62,21 +57,20 @@ pub struct RingsNode {
 /// Submits from any thread.
 #[derive(Clone, Debug)]
 pub struct RingsPublisher {
-    ways: Vec<Way>,
+    ways: Ways,
 }
 
 /// Asks a node for its status, from any thread.
 #[derive(Clone, Debug)]
 pub struct RingsWatch {
-    pub(super) ways: Vec<Way>,
+    pub(super) ways: Ways,
     pub(super) shared: Arc<Shared>,
 }
 
 impl RingsWatch {
     /// As [`RingsNode::status`].
     pub fn status(&self) -> Option<RingsStatus> {
-        let wake = || self.ways.iter().for_each(|way| way.inbox.wake());
-        self.shared.status.ask(wake)
+        self.shared.status.ask(|| self.ways.wake())
     }
 
     /// As [`RingsNode::order`].
@@ -84,10 +78,11 @@ impl RingsWatch {
     /// # Errors
     /// The same.
     pub fn order(&self, ring: Rank, command: Command) -> Result<(), SubmitError> {
-        let inbox = inbox(&self.ways, ring)?;
-        self.shared.accounts.push(ring, command)?;
-        inbox.wake();
-        Ok(())
+        self.ways.with(ring, |inbox| {
+            self.shared.accounts.push(ring, command)?;
+            inbox.wake();
+            Ok(())
+        })?
     }
 }
 
@@ -97,7 +92,8 @@ impl RingsPublisher {
     /// # Errors
     /// As [`RingsNode::submit`].
     pub fn submit(&self, ring: Rank, payload: &[u8]) -> Result<(), SubmitError> {
-        inbox(&self.ways, ring)?.submit(Service::Safe, payload)
+        let submit = |inbox: &Inbox| inbox.submit(Service::Safe, payload);
+        self.ways.with(ring, submit)?
     }
 
     /// Submits a message to a ring, and waits while that cannot take more. Deliveries have to be received meanwhile, by another thread.
@@ -105,14 +101,9 @@ impl RingsPublisher {
     /// # Errors
     /// [`SubmitError`], never `Full`; `Unsupported`: this node is not on that ring.
     pub fn submit_blocking(&self, ring: Rank, payload: &[u8]) -> Result<(), SubmitError> {
-        let inbox = inbox(&self.ways, ring)?;
-        inbox.submit_blocking(Service::Safe, payload)
+        let submit = |inbox: &Inbox| inbox.submit_blocking(Service::Safe, payload);
+        self.ways.with(ring, submit)?
     }
-}
-
-pub(super) fn inbox(ways: &[Way], ring: Rank) -> Result<&Inbox, SubmitError> {
-    let way = ways.iter().find(|way| way.rank == ring);
-    way.map(|way| &*way.inbox).ok_or(SubmitError::Unsupported)
 }
 
 impl RingsNode {
@@ -165,23 +156,15 @@ impl RingsNode {
         + 'static,
     ) -> Result<Self, RingsStartError> {
         config.check().map_err(RingsStartError::Config)?;
-        let mut ways = Vec::new();
-        for at in config.rings_of(me) {
-            let (id, limit) = (config.rings[at].id, config.of_ring(at)?.message_limit());
-            let system = |error| RingsStartError::Ring(id, StartError::System(error));
-            let inbox = Arc::new(Inbox::new(limit).map_err(system)?);
-            ways.push(Way {
-                rank: Rank(id),
-                inbox,
-            });
-        }
+        let ways = Ways::of(config, me)?;
         let shared = Shared {
             is_of_partition,
             ..Shared::default()
         };
         let (shared, outbox) = (Arc::new(shared), Arc::default());
         let app = NodeApp {
-            ways: ways.iter().map(|way| (way.clone(), false)).collect(),
+            taken: ways.configured().iter().cloned().map(Taking::new).collect(),
+            ways: ways.clone(),
             filling: Filling::default(),
             outbox: Arc::clone(&outbox),
             shared: Arc::clone(&shared),
@@ -222,7 +205,8 @@ impl RingsNode {
     /// # Errors
     /// [`SubmitError`]; `Full` while the ring cannot take more, `Unsupported` where this node is not on it.
     pub fn submit(&self, ring: Rank, payload: &[u8]) -> Result<(), SubmitError> {
-        inbox(&self.ways, ring)?.submit(Service::Safe, payload)
+        let submit = |inbox: &Inbox| inbox.submit(Service::Safe, payload);
+        self.ways.with(ring, submit)?
     }
 
     /// A handle to submit with from other threads.
@@ -248,7 +232,7 @@ impl RingsNode {
     fn next(&self, deadline: Option<Instant>) -> Result<RingsDelivery, RecvTimeoutError> {
         let mut taken = self.taken.borrow_mut();
         if taken.is_empty() && self.outbox.take(&mut taken, deadline)? {
-            self.ways.iter().for_each(|way| way.inbox.wake());
+            self.ways.wake();
         }
         taken.pop_front().ok_or(RecvTimeoutError::Timeout)
     }
@@ -257,7 +241,7 @@ impl RingsNode {
     /// before it and those behind it, and a state that is kept just then goes on with [`Self::resume`].
     pub fn want_point(&self) {
         self.shared.point.store(true, SeqCst);
-        self.ways.iter().for_each(|way| way.inbox.wake());
+        self.ways.wake();
     }
 
     /// Has a command about what a ring may forget ordered soon.
@@ -291,7 +275,7 @@ impl RingsNode {
 
     fn end(&mut self) -> Result<(), DriverError> {
         self.shared.stop.store(true, SeqCst);
-        self.ways.iter().for_each(|way| way.inbox.wake());
+        self.ways.wake();
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
             Some(Err(panic)) => std::panic::resume_unwind(panic),
@@ -308,76 +292,7 @@ impl Drop for RingsNode {
             tracing::error!(%error, "a node had failed");
         }
         self.shared.stop.store(true, SeqCst);
-        self.ways.iter().for_each(|way| way.inbox.wake());
-    }
-}
-
-/// The application above the rings, in their thread.
-#[derive(Debug)]
-pub(super) struct NodeApp {
-    /// The rings, and whether each did not take the oldest message.
-    ways: Vec<(Way, bool)>,
-    filling: Filling<RingsDelivery>,
-    outbox: Arc<Outbox<RingsDelivery>>,
-    shared: Arc<Shared>,
-}
-
-impl NodeApp {
-    fn way(&self, ring: Rank) -> Option<&(Way, bool)> {
-        self.ways.iter().find(|(way, _)| way.rank == ring)
-    }
-}
-
-impl Drop for NodeApp {
-    fn drop(&mut self) {
-        self.ways.iter().for_each(|(way, _)| way.inbox.end());
-        self.outbox.end();
-        self.shared.status.end();
-    }
-}
-
-impl RingsApp for NodeApp {
-    fn deliver(&mut self, delivery: RingsDelivery) {
-        self.filling.deliver(delivery);
-    }
-
-    fn has_room(&self) -> bool {
-        self.filling.has_room(&self.outbox)
-    }
-
-    fn flush(&mut self) {
-        self.filling.flush(&self.outbox);
-    }
-
-    fn fill(&mut self, now: Time, ring: Rank, submitter: &mut dyn Submitter) {
-        let mut ways = self.ways.iter_mut();
-        if let Some((way, refused)) = ways.find(|(way, _)| way.rank == ring) {
-            *refused = way.inbox.fill(now, submitter);
-        }
-    }
-
-    fn may_sleep(&mut self, ring: Rank) -> bool {
-        let way = self.way(ring);
-        way.is_none_or(|(way, refused)| *refused || way.inbox.may_sleep())
-    }
-
-    fn awake(&mut self, ring: Rank, signalled: bool) {
-        if let Some((way, _)) = self.way(ring) {
-            way.inbox.awake(signalled);
-        }
-    }
-
-    fn waker(&self, ring: Rank) -> Option<RawFd> {
-        self.way(ring).map(|(way, _)| way.inbox.raw())
-    }
-}
-
-impl Delivered for RingsDelivery {
-    fn size(&self) -> usize {
-        match self {
-            Self::Message(_, message) => message.payload.len(),
-            _ => 0,
-        }
+        self.ways.wake();
     }
 }
 
@@ -392,6 +307,7 @@ fn run(mut driver: RingsDriver<NodeApp>) -> Result<(), DriverError> {
         }
         some_wait = shared.wishes.hand_in(&mut driver).is_err();
         some_wait |= shared.accounts.order(&mut driver)?;
+        some_wait |= shared.foundings.hand_in(&mut driver)?;
         if shared.status.take_wanted() {
             shared.status.answer(driver.status());
         }

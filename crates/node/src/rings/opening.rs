@@ -2,15 +2,23 @@
 
 use rota_core::contract::{Checked, NodeId, Process};
 use rota_multiring::{Constants, Partition, Rank, Resume, ResumeRing, RingsLearner};
+use std::cell::RefCell;
+use std::rc::Rc;
 
+use super::app::RingsApp;
 use super::config::RingsConfig;
 use super::error::RingsStartError;
+use super::hub::MergedDelivery;
+use super::lane::LaneApp;
 use super::trace::{RingsTrace, StateSource};
 use crate::config::NodeConfig;
 use crate::driver::{Driver, DriverError};
 use crate::engine::NodeEngine;
 use crate::node::StartError;
 use rota_net::sockets::Sockets;
+
+/// The driver of one ring.
+type RingDriver = Driver<Checked<NodeEngine>>;
 
 /// What an application begins with.
 #[derive(Debug, Default)]
@@ -24,22 +32,37 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// The constants of the rings that it subscribes to, of those that its process is on.
+    /// The constants of the rings that it subscribes to, of those that its process is on. `of_file`: the number of those
+    /// of the file, which come first; `may_come`: of a ring of which nothing is known yet, whether it may have been
+    /// founded while others ran.
     pub(super) fn subscribed(
         &self,
-        rings: &[NodeConfig],
+        (rings, of_file): (&[NodeConfig], usize),
+        may_come: impl Fn(Rank) -> bool,
     ) -> Result<Vec<Constants>, RingsStartError> {
         let Some((resume, _)) = &self.state else {
-            return subscribed(rings, self.subscribe.as_deref());
+            // Who delivers all rings delivers the same as others that were not started again since one was founded.
+            return match &self.subscribe {
+                Some(subscribe) => subscribed(rings, Some(subscribe)),
+                None => subscribed(&rings[..of_file], None),
+            };
         };
-        let ranks: Vec<u16> = resume.rings.iter().map(|ring| ring.of.rank.0).collect();
-        let wanted = subscribed(rings, Some(&ranks))?;
+        let is_late = |of: &&Constants| self.partition.is_some() && may_come(of.rank);
+        let states = || resume.rings.iter().map(|ring| &ring.of);
+        let here = states().filter(|of| !is_late(of));
+        let ranks: Vec<u16> = here.map(|of| of.rank.0).collect();
+        let mut wanted = subscribed(rings, Some(&ranks))?;
         check_state(&wanted, resume)?;
+        wanted.extend(states().filter(is_late));
         Ok(wanted)
     }
 
     /// The learner that merges these rings.
-    pub(super) fn learner(&self, rings: &[NodeConfig], wanted: Vec<Constants>) -> RingsLearner {
+    pub(super) fn learner(
+        &self,
+        (rings, absent): (&[NodeConfig], Option<Vec<Rank>>),
+        wanted: Vec<Constants>,
+    ) -> RingsLearner {
         let resume = self.state.as_ref().map(|(resume, _)| resume);
         let learner = RingsLearner::new(wanted, resume.map(|resume| resume.point));
         let Some(partition) = self.partition else {
@@ -47,11 +70,15 @@ impl Beginning {
         };
         let known = rings.iter().filter_map(|ring| ring.ring_of);
         let spent = resume.map_or(&[][..], |resume| &resume.spent);
-        learner.of_partition(partition, known.map(|of| of.constants), spent)
+        let learner = learner.of_partition(partition, known.map(|of| of.constants), spent);
+        match absent {
+            Some(absent) => learner.hears_of_rings(absent),
+            None => learner,
+        }
     }
 
     /// What it knows of a ring with its state.
-    pub(super) fn state_of(&self, rank: Rank) -> Option<&ResumeRing> {
+    fn state_of(&self, rank: Rank) -> Option<&ResumeRing> {
         let (resume, _) = self.state.as_ref()?;
         resume.rings.iter().find(|state| state.of.rank == rank)
     }
@@ -108,17 +135,30 @@ fn check_state(wanted: &[Constants], resume: &Resume) -> Result<(), RingsStartEr
     }
 }
 
+/// Opens one ring, of whose nodes the names have been looked up, below the application of all.
+pub(super) fn open_lane<A: RingsApp>(
+    config: &NodeConfig,
+    me: NodeId,
+    begins: &Beginning,
+    hub: &Rc<RefCell<MergedDelivery<A>>>,
+) -> Result<(RingDriver, LaneApp<A>), RingsStartError> {
+    let rank = config.ring_of.map_or(Rank(0), |of| of.constants.rank);
+    let failed = |error| RingsStartError::Ring(rank.0, error);
+    let process = process(me).map_err(failed)?;
+    let driver = open(config, process, begins.state_of(rank)).map_err(failed)?;
+    Ok((driver, LaneApp::new(rank, process, Rc::clone(hub))))
+}
+
 /// A new life of node `me`, on one ring.
-pub(super) fn process(me: NodeId) -> Result<Process, StartError> {
+fn process(me: NodeId) -> Result<Process, StartError> {
     rota_net::new_process(me).map_err(StartError::System)
 }
 
-/// Opens one ring, of whose nodes the names have been looked up.
-pub(super) fn open(
+fn open(
     config: &NodeConfig,
     process: Process,
     state: Option<&ResumeRing>,
-) -> Result<Driver<Checked<NodeEngine>>, StartError> {
+) -> Result<RingDriver, StartError> {
     let me = process.node;
     config.check_for(me).map_err(StartError::Config)?;
     if let Some(directory) = &config.state_dir {
