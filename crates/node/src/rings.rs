@@ -17,6 +17,7 @@
 //! | `foundings` | the same, as the library has it |
 //! | `hub` | what the rings of a process deliver, merged |
 //! | `lane` | what runs above one of the rings |
+//! | `new_rings` | the rings that were founded, as a process has them |
 //! | `node` | the library: [`RingsNode`] |
 //! | `opening` | the opening of the rings, and what the application begins with |
 //! | `section` | a `[[ring]]` section |
@@ -38,6 +39,9 @@ mod hub;
 #[cfg(test)]
 mod hub_tests;
 mod lane;
+mod new_rings;
+#[cfg(test)]
+mod new_rings_tests;
 mod node;
 mod opening;
 mod section;
@@ -52,6 +56,7 @@ pub(crate) use config::mark;
 pub use driver::{RingsDriver, RingsStatus};
 pub use error::{RingsError, RingsStartError};
 pub use foundings::{FoundError, Founding};
+pub use new_rings::FoundedRing;
 pub use node::{RingsNode, RingsPublisher, RingsWatch};
 pub use rota_multiring::Charter;
 pub use rota_multiring::RingsDelivery;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rota_core::contract::{NodeId, SubmitError};
 use rota_multiring::{Constants, Place, Point, Rank, Resume};
 use rota_node::rings::{
-    Charter, FoundError, RingSection, RingsPublisher, RingsStartError, StateSource,
+    Charter, FoundError, FoundedRing, RingSection, RingsPublisher, RingsStartError, StateSource,
 };
 use rota_node::{PaxosConfig, RingsConfig, RingsDelivery, RingsNode, VoteStorage};
 
@@ -47,10 +47,11 @@ fn charter(nodes: &[u16]) -> Charter {
     Charter::new(NEW, OFFSET, nodes.iter().copied().map(id))
 }
 
+#[track_caller]
 fn found(node: &RingsNode, charter: Charter) -> Result<Constants, FoundError> {
     let founding = node.found(charter).expect("there is room");
     let answer = founding.wait(PATIENCE);
-    answer.unwrap_or_else(|| panic!("no answer; {:#?}", node.status()))
+    answer.unwrap_or_else(|| panic!("no answer; {:?}", node.status()))
 }
 
 /// What an application is told: a message by its place, or that its partition has a further ring.
@@ -61,6 +62,7 @@ enum Told {
 }
 
 /// What comes next, but for members; a point has no part in the order.
+#[track_caller]
 fn next(node: &RingsNode) -> Result<Told, Box<Resume>> {
     loop {
         match node.recv_timeout(PATIENCE) {
@@ -71,12 +73,13 @@ fn next(node: &RingsNode) -> Result<Told, Box<Resume>> {
             Ok(RingsDelivery::Subscribed(ring, point)) => return Ok(Told::Subscribed(ring, point)),
             Ok(RingsDelivery::Point(resume)) => return Err(resume),
             Ok(RingsDelivery::Configuration(..)) => {}
-            other => panic!("{other:?}; {:#?}", node.status()),
+            other => panic!("{other:?}; {:?}", node.status()),
         }
     }
 }
 
 /// Takes until there is one such behind those that there were.
+#[track_caller]
 fn take(node: &RingsNode, all: &mut Vec<Told>, is_it: impl Fn(&Told) -> bool) {
     let mut seen = all.len();
     while !all[seen..].iter().any(&is_it) {
@@ -91,6 +94,25 @@ fn is_subscribed(told: &Told) -> bool {
 
 fn is_of(ring: Rank) -> impl Fn(&Told) -> bool {
     move |told| matches!(told, Told::Message(place, _) if place.rank == ring)
+}
+
+/// Submits to the new ring until one of its messages is delivered: those that get a place before the round of the
+/// subscription are delivered by nobody of the partition.
+fn submit_until_heard(from: &RingsNode, to: &RingsNode, all: &mut Vec<Told>) {
+    for number in 100..120_u64 {
+        from.submit(NEW, &number.to_le_bytes())
+            .expect("there is room");
+        match to.recv_timeout(Duration::from_secs(3)) {
+            Ok(RingsDelivery::Message(place, message)) => {
+                let number = message.payload[..8].try_into().expect("8 bytes");
+                all.push(Told::Message(place, u64::from_le_bytes(number)));
+                return assert_eq!(place.rank, NEW);
+            }
+            Err(_) | Ok(RingsDelivery::Configuration(..)) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    panic!("nothing is delivered; {:?}", to.status());
 }
 
 /// Takes until so many messages of the new ring have come.
@@ -230,9 +252,7 @@ fn who_was_away_is_on_the_ring_when_it_is_back() {
     let founded = found(&one, few).expect("it is founded");
     one.subscribe(NEW).expect("it is on the ring");
     take(&one, &mut first, is_subscribed);
-    one.submit(NEW, &2_u64.to_le_bytes())
-        .expect("there is room");
-    take(&one, &mut first, is_of(NEW));
+    submit_until_heard(&one, &one, &mut first);
     let third = start(3);
     let mut late = Vec::new();
     take(&third, &mut late, is_of(NEW));
@@ -386,4 +406,225 @@ fn what_cannot_be_is_refused_in_words() {
     };
     let otherwise = refused(other);
     assert!(otherwise.contains("another charter"), "{otherwise}");
+}
+
+/// What the rings that were founded are to a process.
+fn list(node: &RingsNode) -> Vec<(Rank, FoundedRing)> {
+    node.status().map_or_else(Vec::new, |status| status.founded)
+}
+
+/// Two processes found rings at the same time: the same one, another one of the same number, and another one with the
+/// same ports. One charter stands, whoever was first, and all processes have the same rings.
+#[test]
+fn who_founds_at_the_same_time_founds_one_ring() {
+    let config = config(30_400);
+    let start = |node: u16| RingsNode::start(&config, id(node)).expect("it starts");
+    let nodes = [1, 2, 3].map(start);
+    let at_once = |charters: [Charter; 2]| {
+        let mut asked = nodes.iter().zip(charters);
+        let mut next = || {
+            let (node, charter) = asked.next().expect("two");
+            node.found(charter).expect("there is room")
+        };
+        [next(), next()].map(|founding| founding.wait(PATIENCE).expect("an answer"))
+    };
+    let of = |rank, offset, nodes: &[u16]| {
+        Charter::new(Rank(rank), offset, nodes.iter().copied().map(id))
+    };
+    let [one, two] = at_once([charter(&[1, 2, 3]), charter(&[1, 2, 3])]);
+    assert!(one.is_ok() && one == two, "{one:?} {two:?}");
+    let other = Err(FoundError::Otherwise(8));
+    let answers = at_once([of(8, 20, &[1, 2, 3]), of(8, 20, &[2, 3])]);
+    let count = |is_it: &dyn Fn(&Result<Constants, FoundError>) -> bool| {
+        answers.iter().filter(|answer| is_it(answer)).count()
+    };
+    assert_eq!(count(&Result::is_ok), 1, "{answers:?}");
+    assert_eq!(count(&|answer| *answer == other), 1, "{answers:?}");
+    let answers = at_once([of(9, 30, &[1, 2, 3]), of(10, 30, &[1, 2, 3])]);
+    let refused = |answer: &Result<_, _>| match answer {
+        Err(FoundError::Charter(why)) => why.contains("same port"),
+        _ => false,
+    };
+    let is_one = |one: &Result<_, _>, two| one.is_ok() && refused(two);
+    let [one, two] = &answers;
+    assert!(is_one(one, two) || is_one(two, one), "{answers:?}");
+    // The ring that does not go with the others was ordered or not; all that it is for one it is for all.
+    let constants = |node: &RingsNode| -> Vec<Constants> {
+        let list = list(node);
+        let of = |ring: &FoundedRing| match ring {
+            FoundedRing::Open(of) | FoundedRing::Unopened(of, _) | FoundedRing::Elsewhere(of) => {
+                Some(*of)
+            }
+            FoundedRing::Refused(_) => None,
+        };
+        list.iter().filter_map(|(_, ring)| of(ring)).collect()
+    };
+    until("all have the same rings", || {
+        let [one, two, three] = nodes.each_ref().map(constants);
+        one.len() == 3 && one == two && one == three
+    });
+}
+
+/// The process that founds the ring ends at once. Whether the charter was ordered or not: the same one founds the same
+/// ring, and those that it names are on it.
+#[test]
+fn a_founder_that_ends_leaves_a_ring_or_none() {
+    let config = config(30_480);
+    let start = |node: u16| RingsNode::start_as(&config, id(node), (1, &[1])).expect("it starts");
+    let (one, two, third) = (start(1), start(2), start(3));
+    let mut first = Vec::new();
+    one.submit(ONE, &1_u64.to_le_bytes())
+        .expect("there is room");
+    take(&one, &mut first, is_of(ONE));
+    let founding = two.found(charter(&[1, 3])).expect("there is room");
+    two.stop().expect("it runs");
+    // It has heard what has become of it, or it has not.
+    let answer = founding.wait(PATIENCE).expect("it has ended");
+    let is_over = answer == Err(FoundError::Over);
+    let founded = found(&one, charter(&[1, 3])).expect("it is founded");
+    assert!(is_over || answer == Ok(founded), "{answer:?} {founded:?}");
+    one.subscribe(NEW).expect("it is on the ring");
+    take(&one, &mut first, is_subscribed);
+    submit_until_heard(&one, &one, &mut first);
+    let mut other = Vec::new();
+    take(&third, &mut other, is_of(NEW));
+    assert_eq!(other, first);
+}
+
+/// An acceptor of the new ring is away: the ring is founded, and begins when that is there. Whoever subscribes
+/// meanwhile goes on with the other rings.
+#[test]
+fn a_ring_waits_for_its_acceptors_and_holds_up_no_other() {
+    let config = config(30_520);
+    let start = |node: u16| RingsNode::start_as(&config, id(node), (1, &[1])).expect("it starts");
+    let (one, two, third) = (start(1), start(2), start(3));
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    one.submit(ONE, &0_u64.to_le_bytes())
+        .expect("there is room");
+    take(&one, &mut first, is_of(ONE));
+    third.stop().expect("it runs");
+    let founded = found(&one, charter(&[1, 2, 3])).expect("it is ordered");
+    let open = vec![(NEW, FoundedRing::Open(founded))];
+    assert_eq!(list(&one), open, "its socket waits for the others");
+    one.subscribe(NEW).expect("it is on the ring");
+    for number in 1..20_u64 {
+        one.submit(ONE, &number.to_le_bytes())
+            .expect("there is room");
+        take(&one, &mut first, is_of(ONE));
+    }
+    assert!(first.iter().all(is_of(ONE)), "{first:?}");
+    let _third = start(3);
+    take(&one, &mut first, is_subscribed);
+    submit_until_heard(&two, &one, &mut first);
+    take(&two, &mut second, is_of(NEW));
+    assert_eq!(first, second);
+}
+
+/// A port of the new ring is in use on one host: that process is on the ring as soon as the port is free, and on its
+/// other rings all the time, also when it is restarted.
+#[test]
+fn a_ring_that_does_not_open_is_tried_again() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let config = durable(30_560, dir.path());
+    let start = |node: u16| RingsNode::start(&config, id(node)).expect("it starts");
+    let (one, two, _third) = (start(1), start(2), start(3));
+    let of_one = &config.common.nodes[0];
+    let port = of_one.data_port + OFFSET;
+    let in_use = std::net::UdpSocket::bind(("127.0.0.1", port)).expect("it is free");
+    let founded = found(&two, charter(&[1, 2, 3])).expect("it is founded");
+    let is_put_off = |node: &RingsNode| {
+        let list = list(node);
+        let [(NEW, FoundedRing::Unopened(of, why))] = &list[..] else {
+            return false;
+        };
+        *of == founded && !why.is_empty()
+    };
+    until("the port is in use", || is_put_off(&one));
+    assert_eq!(
+        one.submit(NEW, b"12345678"),
+        Err(SubmitError::Unsupported),
+        "it is not on the ring"
+    );
+    drop(one);
+    let fixed = RingsNode::start_with(&config, id(1), Some(&[7]));
+    let error = fixed.expect_err("it would deliver nothing else");
+    assert!(matches!(error, RingsStartError::Ring(7, _)), "{error}");
+    let one = start(1);
+    assert!(is_put_off(&one), "{:?}", list(&one));
+    one.submit(ONE, &1_u64.to_le_bytes())
+        .expect("it is on its other ring");
+    take(&one, &mut Vec::new(), is_of(ONE));
+    drop(in_use);
+    until("the port is free", || {
+        list(&one) == [(NEW, FoundedRing::Open(founded))]
+    });
+    one.submit(NEW, b"12345678").expect("it is on the ring");
+}
+
+/// The file of one node has a ring with the ports of the new one: that node is not on the new ring, and says so when its
+/// partition subscribes to it. Its ring stays as it is.
+#[test]
+fn who_cannot_be_on_the_ring_says_so() {
+    let config = config(30_600);
+    let mut other = config.clone();
+    other.rings.push(RingSection {
+        id: 4,
+        nodes: Some(vec![3]),
+        port_offset: Some(OFFSET),
+        paxos: Some(PaxosConfig {
+            acceptors: Some(vec![3]),
+            storage: VoteStorage::Memory,
+            ..PaxosConfig::default()
+        }),
+        ..RingSection::default()
+    });
+    let start = |config, node| RingsNode::start_as(config, id(node), (1, &[1])).expect("it starts");
+    let (one, _two, third) = (start(&config, 1), start(&config, 2), start(&other, 3));
+    let few = Charter {
+        acceptors: [1, 2].map(id).into(),
+        ..charter(&[1, 2, 3])
+    };
+    found(&one, few).expect("it is founded");
+    one.subscribe(NEW).expect("it is on the ring");
+    take(&one, &mut Vec::new(), is_subscribed);
+    loop {
+        match third.recv_timeout(PATIENCE) {
+            Ok(RingsDelivery::Unreachable(ring)) => break assert_eq!(ring, NEW),
+            Ok(RingsDelivery::Configuration(..)) => {}
+            told => panic!("{told:?}; {:?}", list(&third)),
+        }
+    }
+    let refused = list(&third);
+    let [(NEW, FoundedRing::Refused(why))] = &refused[..] else {
+        panic!("{refused:?}");
+    };
+    assert!(why.contains("same port"), "{why}");
+    third
+        .submit(Rank(4), b"12345678")
+        .expect("its own ring is there");
+}
+
+/// As many rings are founded as there may be, and not one more; a process has all of them again after a restart.
+#[test]
+fn so_many_rings_are_founded_and_no_more() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut config = durable(30_640, dir.path());
+    config.rings[0].nodes = Some(vec![1]);
+    let start = || RingsNode::start(&config, id(1)).expect("it starts");
+    let charter = |number: u16| Charter::new(Rank(1 + number), 10 * number, [id(2)]);
+    let most = rota_multiring::charters::MOST_CHARTERS as u16;
+    let one = start();
+    let founded: Vec<Constants> = (1..=most)
+        .map(|number| found(&one, charter(number)).expect("there is room"))
+        .collect();
+    let more = found(&one, charter(most + 1));
+    assert_eq!(more, Err(FoundError::Full));
+    let again = found(&one, charter(1));
+    assert_eq!(again, Ok(founded[0]), "it is there");
+    drop(one);
+    let elsewhere = founded.iter().map(|of| FoundedRing::Elsewhere(*of));
+    let one = start();
+    let list = list(&one).into_iter();
+    assert!(list.map(|(_, ring)| ring).eq(elsewhere));
+    assert_eq!(found(&one, charter(most + 1)), Err(FoundError::Full));
 }

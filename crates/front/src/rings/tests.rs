@@ -73,6 +73,7 @@ fn keeping(replicas: &[u16], heard: &[u16]) -> RingsStatus {
     RingsStatus {
         rings: Vec::new(),
         point: None,
+        founded: Vec::new(),
         pending: None,
         wishes: 0,
         standby: Vec::new(),
@@ -209,6 +210,7 @@ fn rings_and_their_accounts_are_shown() {
             turn: Rank(1),
             used: 0,
         }),
+        founded: Vec::new(),
         pending: None,
         wishes: 0,
         standby: Vec::new(),

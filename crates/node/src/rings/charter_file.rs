@@ -51,7 +51,7 @@ impl KeptCharters {
         let count = usize::from(bytes.try_get_u16_le().ok()?);
         let charters = (0..count).map(|_| charter(&mut bytes));
         let charters: Vec<(u16, Chartered)> = charters.collect::<Option<_>>()?;
-        let is_sorted = charters.is_sorted_by(|(_, one), (_, next)| one.at < next.at);
+        let is_sorted = charters.is_sorted_by_key(|(_, of)| of.at);
         let is_whole = version == VERSION && founded > 0 && bytes.is_empty();
         (is_whole && is_sorted && count <= MOST_CHARTERS).then_some(Self {
             control,

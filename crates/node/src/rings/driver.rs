@@ -16,16 +16,15 @@ use std::time::SystemTime;
 use super::app::RingsApp;
 use super::config::RingsConfig;
 use super::error::RingsStartError;
-use super::founding::NewRings;
 use super::hub::MergedDelivery;
 use super::lane::LaneApp;
+use super::new_rings::{FoundedRing, NewRings};
 use super::opening::{self, Beginning};
 use super::trace::{RingsTrace, StateSource};
 use super::waits::MergeWait;
 use crate::config::NodeConfig;
 use crate::driver::{App, DriverError, Many};
 use crate::engine::NodeEngine;
-use crate::node::StartError;
 
 /// The status of a process of several rings.
 #[derive(Clone, Debug)]
@@ -38,6 +37,8 @@ pub struct RingsStatus {
     pub accounts: Vec<(Rank, Table)>,
     /// The other nodes that each ring hears of.
     pub heard: Vec<(Rank, BTreeSet<NodeId>)>,
+    /// The rings that were founded while processes ran, as far as this one knows.
+    pub founded: Vec<(Rank, FoundedRing)>,
     /// The change of the partition's subscriptions that was ordered and is not in effect.
     pub pending: Option<Change>,
     /// The wishes of this process to change the subscriptions that have not come true.
@@ -113,22 +114,20 @@ impl<A: RingsApp> RingsDriver<A> {
         let may_come = |rank| new_rings.may_come(rank);
         let wanted = begins.subscribed((&rings, of_file), may_come)?;
         let trace = begins.trace(config, me, &wanted)?;
-        let learner = begins.learner((&rings, new_rings.absent()), wanted);
+        let configured = &rings[..of_file];
+        let learner = begins.learner((configured, new_rings.absent()), wanted);
         let hub = Rc::new(RefCell::new(MergedDelivery::new(learner, app, trace)));
         let open = |ring: &NodeConfig| opening::open_lane(ring, me, begins, &hub);
-        let drivers = rings.iter().map(open);
+        let drivers = configured.iter().map(open);
         let drivers: Vec<_> = drivers.collect::<Result<_, RingsStartError>>()?;
-        for ring in &rings[of_file..] {
-            let rank = ring.ring_of.map_or(Rank(0), |of| of.constants.rank);
-            let is_known = hub.borrow_mut().app.on_founded(rank, ring.message_limit());
-            is_known.map_err(|error| RingsStartError::Ring(rank.0, StartError::System(error)))?;
-        }
         let many = Many::new(drivers, config.common.busy_poll_us);
-        Ok(Self {
+        let mut driver = Self {
             many,
             hub,
             new_rings,
-        })
+        };
+        driver.open_kept()?;
+        Ok(driver)
     }
 
     /// Each ring does some of its work, and hears of what others need of it. If none has anything to do then, this
@@ -271,6 +270,7 @@ impl<A: RingsApp> RingsDriver<A> {
             accounts,
             heard,
             point,
+            founded: self.new_rings.list(),
             pending: hub.learner.pending(),
             wishes: hub.learner.wishes(),
             standby: hub.learner.standby().collect(),

@@ -107,8 +107,8 @@ impl Foundings {
         Ok(Founding(answers))
     }
 
-    /// Has charters ordered, and answers those of which something has become. Returns whether some wait for room in the
-    /// control ring.
+    /// Has charters ordered, and answers those of which something has become. Returns whether some have no answer yet:
+    /// a ring or a file of charters may have to be tried again, also where nothing else happens.
     pub(super) fn hand_in<A: RingsApp>(
         &self,
         driver: &mut RingsDriver<A>,
@@ -129,7 +129,7 @@ impl Foundings {
             }
             waiting.push_back(request);
         }
-        Ok(waiting.iter().any(|request| !request.is_ordered))
+        Ok(!waiting.is_empty())
     }
 
     /// Nothing is founded from here any more.
