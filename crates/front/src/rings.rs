@@ -14,7 +14,7 @@ use bytes::Bytes;
 use rota_core::contract::{Histogram, NodeId};
 use rota_multiring::Rank;
 use rota_multiring::accounts::{Command, Partition, Table};
-use rota_node::rings::{MergeWait, RingsStatus};
+use rota_node::rings::{FoundedRing, MergeWait, RingsStatus};
 use rota_resp::Reply;
 
 use crate::command::{Refused, error, is, number};
@@ -137,7 +137,7 @@ pub async fn answer<E: fmt::Display>(
 }
 
 /// The reply to `RINGS`, of a service whose partitions always have the rings of their file: lines as `INFO` has them,
-/// with a section for the merge and one for each ring.
+/// with a section for the merge, one for each ring, and one for each that was founded while processes ran.
 pub fn shown(status: &RingsStatus) -> Reply {
     let mut text = String::from("# Merge\r\n");
     match status.point {
@@ -168,7 +168,25 @@ pub fn shown(status: &RingsStatus) -> Reply {
             accounts(&mut text, table);
         }
     }
+    for (rank, ring) in &status.founded {
+        let _ = write!(text, "\r\n# Founded {}\r\n", rank.0);
+        founded(&mut text, ring);
+    }
     Reply::Text(text)
+}
+
+/// A ring that was founded while processes ran.
+fn founded(text: &mut String, ring: &FoundedRing) {
+    let (state, of) = match ring {
+        FoundedRing::Open(of) => ("open".to_owned(), Some(of)),
+        FoundedRing::Unopened(of, why) => (format!("not open: {why}"), Some(of)),
+        FoundedRing::Elsewhere(of) => ("of other nodes".to_owned(), Some(of)),
+        FoundedRing::Refused(why) => (format!("refused: {why}"), None),
+    };
+    line(text, "state", state);
+    if let Some(of) = of {
+        line(text, "origin", of.origin);
+    }
 }
 
 fn line(text: &mut String, name: &str, value: impl fmt::Display) {

@@ -235,6 +235,10 @@ fn text(seen: &Seen, ring: Option<u16>) -> String {
     }
     for (name, fields) in &seen.sections {
         let of = |name: &str| fields.get(name).map_or("", String::as_str);
+        if let Some(number) = name.strip_prefix("Founded ") {
+            founded(&mut text, (number, ring), of("state"));
+            continue;
+        }
         let Some(number) = name.strip_prefix("Ring ") else {
             let _ = write!(text, ", delivered up to round {}", of("point_round"));
             text.push('\n');
@@ -255,6 +259,16 @@ fn text(seen: &Seen, ring: Option<u16>) -> String {
         accounts(&mut text, fields);
     }
     text
+}
+
+/// A ring that was founded while the processes ran, unless another one is to be shown.
+fn founded(text: &mut String, (number, shown): (&str, Option<u16>), state: &str) {
+    if shown.is_none_or(|shown| number == shown.to_string()) {
+        let _ = writeln!(
+            text,
+            "  ring {number} was founded while processes ran: {state}"
+        );
+    }
 }
 
 fn accounts(text: &mut String, fields: &BTreeMap<String, String>) {
@@ -289,7 +303,8 @@ mod tests {
     fn what_a_process_says_of_its_rings_is_shown() {
         let said = "# Merge\r\npoint_round:7\r\n\r\n# Ring 1\r\nstate:operational\r\n\
             needed_up_to_round:\r\nring_needs:3\r\naccount_2:needs=5,replicas=1/3\r\n\r\n\
-            # Ring 2\r\nstate:forming: no majority\r\nneeded_up_to_round:9\r\npin_3:needs=4,until_ns=1\r\n";
+            # Ring 2\r\nstate:forming: no majority\r\nneeded_up_to_round:9\r\npin_3:needs=4,until_ns=1\r\n\r\n\
+            # Founded 2\r\nstate:open\r\norigin:31\r\n\r\n# Founded 9\r\nstate:refused: ring 9: why\r\n";
         let seen = Seen {
             node: 4,
             failed: None,
@@ -302,12 +317,16 @@ mod tests {
              \x20 ring 1: operational, learnt -, forgotten -, skipped -, needs 3, needs refused -, bytes waiting -, mean wait us -\n\
              \x20   kept for partition 2 (replicas 1, 3): from instance 5 on\n\
              \x20 ring 2: forming: no majority, learnt -, forgotten -, skipped -, needs -, needs refused -, bytes waiting -, mean wait us -; waited for, up to round 9\n\
-             \x20   kept for node 3, which recovers: from instance 4 on\n"
+             \x20   kept for node 3, which recovers: from instance 4 on\n\
+             \x20 ring 2 was founded while processes ran: open\n\
+             \x20 ring 9 was founded while processes ran: refused: ring 9: why\n"
         );
         assert!(!text(&seen, Some(2)).contains("ring 1"));
+        assert!(!text(&seen, Some(2)).contains("ring 9"));
         let sections = &json!(seen)["sections"];
         assert_eq!(sections["Ring 1"]["ring_needs"], 3);
         assert_eq!(sections["Ring 1"]["needed_up_to_round"], Value::Null);
         assert_eq!(sections["Ring 2"]["state"], "forming: no majority");
+        assert_eq!(sections["Founded 2"]["origin"], 31);
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use rota_core::contract::Status;
-use rota_multiring::Point;
 use rota_multiring::merge::Need;
+use rota_multiring::{Constants, Point};
 
 fn words(line: &str) -> Vec<Bytes> {
     let words = line.split_whitespace();
@@ -203,6 +203,10 @@ fn rings_and_their_accounts_are_shown() {
     for nanos in [3_000, 5_000] {
         waited.times.record(nanos);
     }
+    let seven = Constants {
+        origin: 31,
+        ..Constants::new(Rank(7))
+    };
     let status = RingsStatus {
         rings: vec![(Rank(1), ring.clone()), (Rank(2), ring)],
         point: Some(Point {
@@ -210,7 +214,10 @@ fn rings_and_their_accounts_are_shown() {
             turn: Rank(1),
             used: 0,
         }),
-        founded: Vec::new(),
+        founded: vec![
+            (Rank(7), FoundedRing::Unopened(seven, "in use".to_owned())),
+            (Rank(9), FoundedRing::Refused("ring 9: why".to_owned())),
+        ],
         pending: None,
         wishes: 0,
         standby: Vec::new(),
@@ -237,6 +244,8 @@ fn rings_and_their_accounts_are_shown() {
         "merge_wait_us:4",
         "account_7:needs=40,replicas=1/2",
         "pin_2:needs=45,until_ns=10",
+        "# Founded 7\r\nstate:not open: in use\r\norigin:31",
+        "# Founded 9\r\nstate:refused: ring 9: why",
     ] {
         assert!(text.contains(&format!("{line}\r\n")), "{line}: {text}");
     }
