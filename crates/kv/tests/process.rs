@@ -307,7 +307,7 @@ fn a_partition_without_room_takes_what_makes_nothing_larger() {
     let heard = [(); 3].map(|()| client.hear());
     assert_eq!(heard, [Reply::OK, full.clone(), Reply::OK]);
     // However many of them are refused, the others are not asked for one by one.
-    let fits = |at: usize| at % 3 == 0;
+    let fits = |at: usize| at.is_multiple_of(3);
     let lines: Vec<String> = (0..60)
         .map(|at| match at % 3 {
             0 => "SET {bar}a s".to_owned(),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rota_resp::Reply;
 use tokio::time::sleep;
 
-use super::gateway::{Gateway, OrderError};
+use super::gateway::Gateway;
 use crate::map::Partition;
 use crate::moving::{Failure, Moved, Mover, Next};
 use crate::slots::Slots;

@@ -4,6 +4,7 @@ use rota_core::bytes::{Reader, put_bytes, put_some, take_bytes, take_list, take_
 use rota_multiring::Place;
 
 use super::action::Action;
+use super::pack::Pack;
 use super::step::Step;
 use crate::map::Partition;
 
@@ -177,6 +178,11 @@ impl<'a> Test<'a> {
 }
 
 impl<'a> Batch<'a> {
+    /// The message that has this batch alone.
+    pub fn alone(&self) -> Vec<u8> {
+        Pack(vec![self.encode()]).encode()
+    }
+
     /// Whether there is nothing to be ordered.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty() && self.conditions.is_empty()

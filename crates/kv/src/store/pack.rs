@@ -3,8 +3,6 @@
 use rota_core::bytes::{Reader, put_bytes, take_bytes};
 use rota_multiring::Place;
 
-use super::batch::Batch;
-
 /// The number of batches in a message, at most.
 pub const MOST_PACKED: usize = 1_024;
 
@@ -33,13 +31,6 @@ impl<'a> Pack<&'a [u8]> {
         }
         let is_one = (1..=MOST_PACKED).contains(&batches.len());
         is_one.then_some(Self(batches))
-    }
-}
-
-impl Batch<'_> {
-    /// The message that has this batch alone.
-    pub fn alone(&self) -> Vec<u8> {
-        Pack(vec![self.encode()]).encode()
     }
 }
 
