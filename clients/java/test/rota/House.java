@@ -2,6 +2,7 @@ package rota;
 
 import java.io.EOFException;
 import java.io.IOException;
+import java.net.SocketException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
@@ -79,8 +80,12 @@ final class House implements AutoCloseable {
         /** Reads so many bytes; fewer at the end. */
         byte[] read(int count) throws IOException {
             ByteBuffer buffer = ByteBuffer.allocate(count);
-            while (buffer.hasRemaining() && channel.read(buffer) >= 0) {
-                continue;
+            try {
+                while (buffer.hasRemaining() && channel.read(buffer) >= 0) {
+                    continue;
+                }
+            } catch (SocketException reset) {
+                // A client that hangs up while it has something unread ends this way, behind all that it has sent.
             }
             byte[] read = new byte[buffer.position()];
             buffer.flip().get(read);
