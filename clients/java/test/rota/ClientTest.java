@@ -582,9 +582,13 @@ final class ClientTest {
         ExecutorService other = Executors.newSingleThreadExecutor();
         try (House house = new House()) {
             CountDownLatch over = new CountDownLatch(1);
+            CountDownLatch begun = new CountDownLatch(1);
             var script = house.play(() -> {
                 try (House.Peer peer = house.accept()) {
                     peer.welcome(5000);
+                    // It says that it goes, and waits for an answer.
+                    check(peer.frame().kind() != 0, "it says nothing");
+                    begun.countDown();
                     check(over.await(PATIENCE.toSeconds(), TimeUnit.SECONDS), "it hangs");
                 }
                 try (House.Peer peer = house.accept()) {
@@ -597,7 +601,7 @@ final class ClientTest {
             });
             Client first = new Options().connect(house.path.toString());
             Future<Lost> closed = other.submit(() -> fails(Lost.class, first::close));
-            Thread.sleep(10);
+            check(begun.await(PATIENCE.toSeconds(), TimeUnit.SECONDS), "it does not close");
             first.hangUp();
             closed.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
             over.countDown();
