@@ -151,6 +151,11 @@ impl Learner {
         }
     }
 
+    /// A process says that everything before this instance is decided.
+    pub fn on_decided(&mut self, next: Instance) {
+        self.decided = self.decided.max(next);
+    }
+
     /// Everything before this instance is forgotten, or the application has it: the learner goes on from there.
     pub fn skip_to(&mut self, next: Instance) {
         self.next = self.next.max(next);

@@ -54,6 +54,8 @@ fn message(message: &[u8]) -> &'static str {
             Word::Want(_) => "want",
             Word::Value(..) => "value",
             Word::Need(_) => "need",
+            Word::Watch(_) => "watch",
+            Word::Decided(_) => "decided",
         },
         Said::Batch(_, body) => batch(body),
     }

@@ -223,3 +223,15 @@ fn one_order_where_values_leave_memory() {
         happened(&report, &read);
     }
 }
+
+/// Some of the nodes observe: they are in no ring, and deliver the same.
+#[test]
+fn one_order_where_some_observe() {
+    for engine in [EngineName::URingPaxos, EngineName::RingPaxos] {
+        let report = run(0..8, |options| {
+            (options.engine, options.faults) = (engine, Profile::Observers);
+        });
+        assert_eq!(report.violations, [], "{engine}");
+        happened(&report, &["uring_observers_told", "crashes"]);
+    }
+}

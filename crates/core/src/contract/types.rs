@@ -173,7 +173,8 @@ pub enum SubmitError {
         /// The limit that was passed.
         limit: usize,
     },
-    /// The engine does not offer this service level.
+    /// The engine does not offer this service level, or orders nothing of this node: it is not on the ring, or only
+    /// observes it.
     Unsupported,
     /// The node has left, or was told to stop.
     Stopped,
@@ -184,7 +185,9 @@ impl fmt::Display for SubmitError {
         match self {
             Self::Full => f.write_str("the backlog is full; submit again when some of it was sent"),
             Self::TooLarge { limit } => write!(f, "a message may have at most {limit} bytes"),
-            Self::Unsupported => f.write_str("this engine does not offer that service level"),
+            Self::Unsupported => f.write_str(
+                "this engine does not offer that service level, or this node only observes",
+            ),
             Self::Stopped => f.write_str("the node has stopped"),
         }
     }

@@ -217,18 +217,18 @@ impl CatchUp {
         }
     }
 
-    /// Takes an answer of an acceptor that has forgotten the instances: the next bytes of its snapshot.
+    /// Takes an answer of an acceptor that has forgotten the instances: the next bytes of its snapshot. `is_wanted`:
+    /// decided instances are missing, or it is not known which are decided.
     pub fn on_forgotten(
         &mut self,
         cx: &Context,
-        learner: &Learner,
+        is_wanted: bool,
         node: NodeId,
         (at, part, more): (u64, &Bytes, bool),
     ) -> Brought {
         let is_asked = self.questions.to() == Some(node);
         let patience = 16 * cx.settings.patience.silence;
         // Over a slow link the answer may come when another acceptor is asked already.
-        let is_wanted = learner.next() < learner.decided();
         if !is_wanted || !self.part.take((node, cx.now), at, part, patience) {
             return Brought::Nothing;
         }

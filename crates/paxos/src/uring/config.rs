@@ -7,13 +7,15 @@ use rota_core::shares::Capacity;
 use rota_core::timing::Timers;
 use rota_core::wire::HEADER_BYTES;
 
-/// Everything that is set from outside. All nodes have the same `ring` and `acceptors`.
+/// Everything that is set from outside. All nodes have the same `ring`, `acceptors` and `observers`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct URingConfig {
     /// All nodes, in the order of the ring.
     pub ring: Vec<NodeId>,
     /// The nodes of the ring that vote when the cluster is founded.
     pub acceptors: Vec<NodeId>,
+    /// The nodes of the ring's list that are never in the ring, and only learn: none of the acceptors.
+    pub observers: Vec<NodeId>,
     /// Own values.
     pub proposer: ProposerConfig,
     /// The log, and the instances that are kept.
@@ -156,6 +158,7 @@ impl URingConfig {
         Self {
             acceptors: ring.clone(),
             ring,
+            observers: Vec::new(),
             proposer: ProposerConfig {
                 frame_bytes: 33_000,
                 value_per_message: false,

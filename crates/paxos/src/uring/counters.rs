@@ -32,9 +32,11 @@ counters! {
     uring_votes_fetched,
     /// Answers to those who asked for votes.
     uring_fetches_served,
+    /// How often this acceptor has told an observer what was decided, or how far.
+    uring_observers_told,
     /// Votes that were read back from this acceptor's log: their values had left memory.
     uring_votes_read_back,
-    /// How often such votes could not be read back: who asked is told by another acceptor.
+    /// How often such votes could not be read back.
     uring_reads_failed,
     /// Instances that were forgotten because a log that was opened again had lost their values, which were not in memory.
     uring_instances_lost,

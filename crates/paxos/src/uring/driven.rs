@@ -66,6 +66,11 @@ impl URing {
         self.own.is_settled() && self.learning.is_settled()
     }
 
+    /// Whether it observes: it learns, and is in no ring.
+    pub fn observes(&self) -> bool {
+        self.cx.observes()
+    }
+
     /// The time until which this process, outside the ring, does not ask to be taken in, since it was left out again
     /// and again; `None` if it is in the ring, or asks.
     pub fn stays_out_until(&self) -> Option<Time> {
@@ -101,7 +106,7 @@ impl URing {
     pub fn order_account(&mut self, now: Time, (command, time): (&Command, u64)) -> bool {
         let is_sound = Command::decode(command.encode(time).into()).is_some();
         debug_assert!(is_sound, "others would refuse it: {command:?}");
-        let may = self.life != Life::Left && is_sound;
+        let may = self.life != Life::Left && is_sound && !self.cx.observes();
         let is_taken = may && self.own.submit_account(command, time);
         if is_taken {
             self.cx.now = now;
@@ -231,6 +236,9 @@ impl Engine for URing {
         if self.life == Life::Left {
             return Err(SubmitError::Stopped);
         }
+        if self.cx.observes() && !mutants::on(Mutant::U137) {
+            return Err(SubmitError::Unsupported);
+        }
         self.outbox.submitted = true;
         if self.learning.needed_bytes() >= self.cx.settings.acceptor.hold_bytes {
             return Err(SubmitError::Full);
@@ -313,6 +321,10 @@ impl Engine for URing {
             (
                 self.voter.hangs_at(&self.cx),
                 "u-ring: a disk that does not answer",
+            ),
+            (
+                self.watching.next_time(&self.cx),
+                "u-ring: ask another acceptor for what is decided",
             ),
             (
                 self.needs.next_time(next, leads),

@@ -215,7 +215,7 @@ impl Membership {
         let ring = self.config.iter().flat_map(|config| &config.ring);
         let mut ring = ring.filter(|who| **who != around.cx.me || !mutants::on(Mutant::U106));
         let is_renamed = |who: &Process| self.is_renamed(around, *who);
-        self.joining(around.links).next().is_some() || ring.any(is_renamed)
+        self.joining(around).next().is_some() || ring.any(is_renamed)
     }
 
     /// Whether a process votes with another store than the configuration has.
@@ -244,7 +244,7 @@ impl Membership {
             number: self.number(),
             acceptor: voter.votes().then(|| voter.id()),
             complete: self.complete,
-            joins: is_out && cx.now >= self.outside.joins_at(),
+            joins: is_out && cx.now >= self.outside.joins_at() && !cx.observes(),
         }
     }
 

@@ -26,6 +26,7 @@
 //! * `learning`: the decided values, those that count, and those that the application has got (`hand_out`; `resume`: an
 //!   application with a state);
 //! * `catch_up`: decided instances that did not come along the ring (`questions`);
+//! * `watching`: an observer, which learns and is in no ring;
 //! * `reading`: votes that have left memory (`voter/memory`, `voter/archive`), and are read back from the log;
 //! * `stream`: the ring of the configuration: its `places`, the `predecessor`, the `successor` with what it was told
 //!   (`following`), `pass`: batches, and `window`: proposals;
@@ -84,6 +85,7 @@ mod status;
 mod stream;
 mod value;
 mod voter;
+mod watching;
 mod window;
 mod wire;
 mod word;

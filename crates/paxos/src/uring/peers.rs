@@ -3,6 +3,7 @@
 mod told;
 
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 use bytes::Bytes;
 use core::ops::Range;
 
@@ -44,6 +45,8 @@ pub struct Peer {
     /// The number of messages that there was no place for.
     dropped: u64,
     asked: Asked,
+    /// The process observes, and knows everything before this instance: it waits for more.
+    watches: Option<Instance>,
     /// The bytes of a snapshot that were told, and the rest.
     base: Option<(u64, Bytes)>,
     /// A promise whose votes were not all sent, and the number that were.
@@ -75,6 +78,8 @@ pub struct Peers {
     /// The foundation of this process; 0 if it has none yet.
     founded: u64,
     up: BTreeMap<NodeId, Peer>,
+    /// The least instance before which an observer knows everything, of those that wait for more.
+    watched: Option<Instance>,
     /// The number of messages that there was no place for, over links that are gone.
     dropped: u64,
 }
@@ -86,6 +91,7 @@ impl Peers {
             word_bytes,
             founded: 0,
             up: BTreeMap::new(),
+            watched: None,
             dropped: 0,
         }
     }
@@ -118,6 +124,7 @@ impl Peers {
             words: VecDeque::new(),
             dropped: 0,
             asked: Asked::default(),
+            watches: None,
             base: None,
             promise: None,
             part_is_next: false,
@@ -212,6 +219,29 @@ impl Peers {
         if let Some(peer) = self.up.get_mut(&node) {
             peer.asks(about);
         }
+    }
+
+    /// An observer knows everything before an instance, and waits for more.
+    pub fn watches(&mut self, node: NodeId, from: Instance) {
+        if let Some(peer) = self.up.get_mut(&node) {
+            peer.watches = Some(from);
+            self.watched = self.watched.into_iter().chain([from]).min();
+        }
+    }
+
+    /// Everything before `next` is known here. Returns the observers that wait for that, each with the first instance
+    /// that it does not know; they do not wait any more.
+    pub fn take_watching(&mut self, next: Instance) -> Vec<(NodeId, Instance)> {
+        if self.watched.is_none_or(|from| from >= next) {
+            return Vec::new();
+        }
+        let mut waited = Vec::new();
+        for (node, peer) in &mut self.up {
+            let from = peer.watches.take_if(|from| *from < next);
+            waited.extend(from.map(|from| (*node, from)));
+        }
+        self.watched = self.up.values().filter_map(|peer| peer.watches).min();
+        waited
     }
 
     /// The next word for which there is room.

@@ -39,6 +39,8 @@ impl URing {
                 let _ = self.on_value(ValueId { process, counter }, frame);
             }
             Word::Need(next) => self.on_need(next),
+            Word::Watch(from) => self.on_watch(node, from),
+            Word::Decided(next) => self.on_decided(node, next),
         }
     }
 }

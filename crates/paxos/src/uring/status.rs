@@ -28,6 +28,15 @@ pub fn state(of: &URing) -> String {
             "outside: the others have founded the cluster anew; configuration {number} is another one's"
         );
     }
+    if of.cx.observes() {
+        let ring: Vec<NodeId> = config.ring.iter().map(|process| process.node).collect();
+        let acceptors = of.membership.informants(&of.cx, &of.links);
+        let alone = match acceptors.is_empty() {
+            true => "; no acceptor is there",
+            false => "",
+        };
+        return format!("observes: {} (configuration {number}){alone}", names(&ring));
+    }
     if of.stream.is_none() {
         let lost = lost_stores(config, &of.links, &of.voter).unwrap_or_default();
         return format!("outside the ring of configuration {number}{lost}");

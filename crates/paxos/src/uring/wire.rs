@@ -37,6 +37,8 @@ pub const BATCH: u8 = 12;
 const WANT: u8 = 13;
 const ONE: u8 = 14;
 const NEED: u8 = 15;
+const WATCH: u8 = 16;
+const DECIDED: u8 = 17;
 
 pub const VALUE: u8 = 1;
 pub const NAMED: u8 = 2;
@@ -110,6 +112,8 @@ fn word(kind: u8, source: &mut Source) -> Option<Word> {
         WANT => Word::Want(source.list(Source::number)?),
         ONE => value(source)?,
         NEED => Word::Need(source.number()?),
+        WATCH => Word::Watch(source.number()?),
+        DECIDED => Word::Decided(source.number()?),
         _ => return None,
     })
 }
@@ -212,7 +216,9 @@ impl Word {
                 out.extend_from_slice(part);
             }
             Self::Leaving => {}
-            Self::Need(next) => out.extend(next.to_le_bytes()),
+            Self::Need(next) | Self::Watch(next) | Self::Decided(next) => {
+                out.extend(next.to_le_bytes());
+            }
             Self::Want(counters) => put_numbers(&mut out, counters),
             Self::Value(counter, frame) => {
                 out.extend(counter.to_le_bytes());
@@ -238,6 +244,8 @@ impl Word {
             Self::Want(_) => WANT,
             Self::Value(..) => ONE,
             Self::Need(_) => NEED,
+            Self::Watch(_) => WATCH,
+            Self::Decided(_) => DECIDED,
         }
     }
 }

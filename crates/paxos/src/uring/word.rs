@@ -42,6 +42,10 @@ pub enum Word {
     Value(u64, Bytes),
     /// The speaker waits until everything before this instance is known.
     Need(Instance),
+    /// The speaker observes, and knows everything before this instance: it is to be told when more is decided.
+    Watch(Instance),
+    /// The answer if much is: everything before this instance is decided.
+    Decided(Instance),
 }
 
 /// The message of a process about itself.

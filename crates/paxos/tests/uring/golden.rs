@@ -150,6 +150,8 @@ fn words() -> Vec<(&'static str, Word)> {
         ("Want", Word::Want(vec![7, 0x0108])),
         ("Value", Word::Value(0x0504, value(9))),
         ("Need", Word::Need(0x1009)),
+        ("Watch", Word::Watch(0x100a)),
+        ("Decided", Word::Decided(0x100b)),
     ]
 }
 

@@ -147,6 +147,8 @@ fn word() -> impl Strategy<Value = Word> {
         Just(Word::Leaving),
         vec(number(), 0..4).prop_map(Word::Want),
         number().prop_map(Word::Need),
+        number().prop_map(Word::Watch),
+        number().prop_map(Word::Decided),
         (1..9_u64, vec(any::<u8>(), 0..60))
             .prop_map(|(counter, value)| Word::Value(counter, value.into())),
     ]

@@ -32,6 +32,7 @@ mod lost;
 #[cfg(feature = "mutants")]
 mod mutants;
 mod node;
+mod observers;
 mod outside;
 mod passed;
 mod rate;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rota_core::contract::{Input, Time};
 use rota_paxos as paxos;
-use rota_paxos::uring::{Hello, Record, Word};
+use rota_paxos::uring::{Hello, Record, URingConfig, Word};
 use rota_paxos::{Promise, Value, Vote};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
@@ -46,7 +46,11 @@ fn promise(votes: Vec<Vote>) -> Promise {
 
 /// The first coordinates the first configuration of three, and has promises of a majority: it began at the first instance.
 fn coordinator() -> Alone {
-    let mut first = Alone::new(process(1, 1), Vec::new());
+    coordinator_with(settings())
+}
+
+pub fn coordinator_with(settings: URingConfig) -> Alone {
+    let mut first = Alone::with(settings, process(1, 1), Vec::new());
     first.join();
     first.write();
     first.hear(2, Word::Promise(promise(Vec::new()), false).encode(FOUNDED));

@@ -11,8 +11,8 @@ use rota_paxos::{Ballot, Config, STATE_LOG, ValueId};
 
 use super::alone::{Alone, FOUNDED, new_here, process, settings};
 use super::{
-    accounts, archive, base, behind, charters, cut, foundations, full, logs, lost, outside, passed,
-    rate, rounds, slow, turns,
+    accounts, archive, base, behind, charters, cut, foundations, full, logs, lost, observers,
+    outside, passed, rate, rounds, slow, turns,
 };
 
 /// The key of what was promised, in the log of states.
@@ -21,7 +21,14 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 122] = [
+pub const RULES: [Rule; 126] = [
+    (Mutant::U136, observers::an_observer_is_told_what_is_decided),
+    (Mutant::U137, observers::an_observer_orders_nothing),
+    (
+        Mutant::U138,
+        observers::a_silent_acceptor_is_not_watched_for_ever,
+    ),
+    (Mutant::U139, observers::no_observer_is_taken_in),
     (Mutant::U125, archive::what_is_not_durable_stays_in_memory),
     (Mutant::U126, archive::a_promise_tells_what_only_the_log_has),
     (Mutant::U127, archive::no_other_value_is_told),

@@ -1,7 +1,7 @@
 //! The least counts of rare cases with which a campaign without a violation says something about them.
 
 use super::{EngineName, Report};
-use crate::plan::{Plan, Profile, URingPlan};
+use crate::plan::{Plan, Profile};
 use crate::world::reached;
 
 /// Campaigns of fewer token rounds may miss rare cases by chance.
@@ -135,12 +135,15 @@ const OF_EXCHANGES: [(&str, u64); 9] = [
     ("groups_interrupted", 200),
 ];
 
-/// The counters that are shown beside where acceptors keep little in memory.
-pub(super) fn of_archive(plan: &Plan) -> &'static [&'static str] {
-    let keeps_little = |uring: &URingPlan| uring.kept.memory_bytes.is_some();
-    match plan.uring.as_ref().is_some_and(keeps_little) {
-        true => &OF_ARCHIVE,
-        false => &[],
+/// The counters that are shown beside where acceptors keep little in memory, or some nodes observe.
+pub(super) fn beside(plan: &Plan) -> &'static [&'static str] {
+    let Some(uring) = &plan.uring else {
+        return &[];
+    };
+    match (uring.kept.memory_bytes, uring.observers) {
+        (Some(_), _) => &OF_ARCHIVE,
+        (None, 0) => &[],
+        (None, _) => &["uring_observers_told"],
     }
 }
 

@@ -228,7 +228,9 @@ impl Options {
             ));
         }
         let suits = match self.faults {
-            Profile::Power | Profile::Stores | Profile::Archive => self.engine.has_votes(),
+            Profile::Power | Profile::Stores | Profile::Archive | Profile::Observers => {
+                self.engine.has_votes()
+            }
             Profile::Crowd => !self.engine.has_votes(),
             _ => self.faults.suits(ABILITIES),
         };

@@ -96,10 +96,7 @@ impl Report {
         self.token_rounds += tally.counter("token_rotations") / plan.nodes() as u64;
         self.configurations += tally.configurations;
         self.failed_recoveries += tally.counter("failed_recoveries");
-        for &name in floors::counters(plan)
-            .iter()
-            .chain(floors::of_archive(plan))
-        {
+        for &name in floors::counters(plan).iter().chain(floors::beside(plan)) {
             *self.coverage.entry(name).or_default() += tally.counter(name);
         }
         self.deliveries += tally.deliveries;

@@ -49,6 +49,8 @@ pub enum Profile {
     /// All of it; and acceptors keep few values in memory, and read the others back from their disks. Of engines that
     /// vote.
     Archive,
+    /// All of it; and where not all nodes vote, one or two of the others observe. Of engines that vote.
+    Observers,
     /// All of it, among 17 to 128 nodes. Of rings, and of what stands on them.
     Crowd,
     /// All of it.
@@ -68,7 +70,7 @@ pub(super) struct Allowed {
 
 impl Profile {
     /// All of them.
-    pub const EACH: [Self; 11] = [
+    pub const EACH: [Self; 12] = [
         Self::None,
         Self::Loss,
         Self::Pauses,
@@ -78,6 +80,7 @@ impl Profile {
         Self::Power,
         Self::Stores,
         Self::Archive,
+        Self::Observers,
         Self::Crowd,
         Self::All,
     ];
@@ -94,6 +97,7 @@ impl Profile {
             Self::Power => "power",
             Self::Stores => "stores",
             Self::Archive => "archive",
+            Self::Observers => "observers",
             Self::Crowd => "crowd",
             Self::All => "all",
         }
@@ -103,9 +107,12 @@ impl Profile {
     /// that it survives.
     pub const fn suits(self, abilities: Abilities) -> bool {
         match self {
-            Self::Crashes | Self::Disk | Self::Power | Self::Stores | Self::Archive => {
-                abilities.crashes
-            }
+            Self::Crashes
+            | Self::Disk
+            | Self::Power
+            | Self::Stores
+            | Self::Archive
+            | Self::Observers => abilities.crashes,
             Self::Partitions => abilities.partitions,
             Self::None | Self::Loss | Self::Pauses | Self::Crowd | Self::All => true,
         }
@@ -120,7 +127,9 @@ impl Profile {
     pub const fn power(self) -> Power {
         match self {
             Self::Power => Power::Fails,
-            Self::All | Self::Disk | Self::Stores | Self::Archive => Power::MayFail,
+            Self::All | Self::Disk | Self::Stores | Self::Archive | Self::Observers => {
+                Power::MayFail
+            }
             _ => Power::Lasts,
         }
     }
@@ -128,7 +137,7 @@ impl Profile {
     pub(super) const fn allowed(self, abilities: Abilities) -> Allowed {
         let all = matches!(
             self,
-            Self::All | Self::Power | Self::Stores | Self::Archive | Self::Crowd
+            Self::All | Self::Power | Self::Stores | Self::Archive | Self::Observers | Self::Crowd
         );
         let disk = all || matches!(self, Self::Disk);
         Allowed {

@@ -17,6 +17,8 @@ use crate::rng::{Ppm, Rng};
 pub struct URingPlan {
     /// The number of hosts that vote, the first ones.
     pub voters: usize,
+    /// The number of hosts that observe, the last ones.
+    pub observers: usize,
     /// Hosts in the order of the ring.
     pub order: Vec<usize>,
     /// The largest own value, in bytes.
@@ -111,6 +113,7 @@ impl URingPlan {
         let frame_bytes = rng.pick(&[300, 1400, 16_000]);
         Self {
             voters: if rng.percent(20) { nodes } else { voters },
+            observers: 0,
             order: shuffled(nodes, rng),
             frame_bytes,
             window_bytes: rng.pick(&[1 << 10, 16 << 10, 1 << 20]).max(frame_bytes),
@@ -142,6 +145,7 @@ impl URingPlan {
         let base = URingConfig::new(ring, &plan.ring.timers);
         URingConfig {
             acceptors: members[..self.voters].to_vec(),
+            observers: members[members.len() - self.observers..].to_vec(),
             proposer: ProposerConfig {
                 frame_bytes: self.frame_bytes,
                 message_bytes: plan.ring.message_bytes,
@@ -217,6 +221,12 @@ impl Plan {
         self.faults.retain(|fault| !is_of_others(&fault.kind));
         self.set_disks(uring.voters, power);
         self.uring = Some(uring);
+    }
+
+    /// Whether a host observes, and is in no ring.
+    pub fn observes(&self, host: usize) -> bool {
+        let observers = self.uring.as_ref().map_or(0, |uring| uring.observers);
+        host >= self.nodes() - observers
     }
 
     /// Whether other processes give messages their places, in one order.

@@ -23,6 +23,9 @@ impl Plan {
     pub fn widen(&mut self, profile: Profile) {
         let mut rng = Rng::split(self.seed, 17);
         let is_drawn = rng.percent(60);
+        if profile == Profile::Observers {
+            self.have_observers();
+        }
         let wanted = is_drawn || matches!(profile, Profile::Stores | Profile::Archive);
         if !wanted || profile == Profile::None || self.uring.is_none() {
             return;
@@ -65,7 +68,8 @@ impl Plan {
             uring.modes = (0..nodes).map(|_| rng.pick(&modes)).collect();
         }
         uring.forgets = rng.percent(50);
-        uring.only_as_member = rng.percent(20);
+        // Members are what observers never are.
+        uring.only_as_member = rng.percent(20) && uring.observers == 0;
         let service = ServicePlan {
             latency: rng.spread(MILLIS, 2 * self.ring.timers.token_loss),
             lost: rng.pick(&[0, 100_000, 300_000]),
@@ -73,6 +77,14 @@ impl Plan {
         uring.service = rng.percent(20).then_some(service);
         uring.skips = rng.pick(&[0, 0, 10_000, 300_000]);
         uring.disk_patience = rng.pick(&[None, None, Some(400 * MILLIS), Some(SECONDS)]);
+    }
+
+    /// Some of the nodes that do not vote observe: the last ones.
+    fn have_observers(&mut self) {
+        let (nodes, most) = (self.nodes(), Rng::split(self.seed, 22).pick(&[1, 1, 2]));
+        if let Some(uring) = &mut self.uring {
+            uring.observers = (nodes - uring.voters).min(most);
+        }
     }
 
     /// Values leave memory soon, and some of them cannot be read back. Disks keep them, and for long enough.

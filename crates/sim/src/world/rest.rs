@@ -242,18 +242,21 @@ impl<S: System> World<'_, S> {
         lives.map(|life| (life.process, &life.app))
     }
 
-    /// Whether all live processes share one regular configuration of just them.
+    /// Whether all live processes share one regular configuration of just them, but for those that observe.
     fn agreed(&self) -> Result<(), String> {
-        let live: Vec<Process> = self.apps().map(|(process, _)| process).collect();
+        let hosts = self.hosts.iter().enumerate();
+        let members = hosts.filter(|(at, _)| !self.plan.observes(*at));
+        let lives = members.filter_map(|(_, host)| host.life.as_ref());
+        let members: Vec<Process> = lives.map(|life| life.process).collect();
         let expected = self.hosts.iter().filter(|host| !host.retired).count();
-        if live.len() < expected {
+        if self.apps().count() < expected {
             return Err("not everybody is back".to_owned());
         }
         let mut rings = self.apps().map(|(_, app)| app.conf.map(regular_of));
         let first = rings.next().flatten();
         let same = first.is_some() && rings.all(|ring| ring == first);
         let right = self.apps().all(|(_, app)| {
-            matches!(app.conf, Some(ConfigurationKind::Regular(_))) && app.members == live
+            matches!(app.conf, Some(ConfigurationKind::Regular(_))) && app.members == members
         });
         if same && right {
             Ok(())

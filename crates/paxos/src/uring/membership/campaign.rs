@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::super::codec::Source;
 use super::super::config::Arbiter;
 use super::super::disk::Effect;
-use super::super::peers::Peers;
+use super::super::peers::Peer;
 use super::super::word::{Arbitration, Hello, Word};
 use super::candidacy::{Campaign, CampaignReason};
 use super::{Around, Membership, sort};
@@ -103,8 +103,8 @@ impl Membership {
             let voters = acceptors.iter().filter(|who| nodes.contains(&who.node));
             (2 * voters.count() > acceptors.len()).then_some((ring, acceptors))
         };
-        let joining: Vec<Process> = self.joining(links).collect();
-        let outside = self.outside(links, |_| !mutants::on(Mutant::U86));
+        let joining: Vec<Process> = self.joining(around).collect();
+        let outside = self.outside(around, |_| !mutants::on(Mutant::U86));
         let outside: Vec<Process> = outside.collect();
         // Processes that wait to be taken in are needed if the logs of others are away; and the knowledge of those logs
         // may be old.
@@ -119,21 +119,24 @@ impl Membership {
     }
 
     /// Processes that have said that they want to come in, and know the newest configuration.
-    pub(super) fn joining(&self, links: &Peers) -> impl Iterator<Item = Process> {
-        self.outside(links, |here| here.joins)
+    pub(super) fn joining(&self, around: &Around<'_>) -> impl Iterator<Item = Process> {
+        self.outside(around, |here| here.joins)
     }
 
-    /// Processes outside the ring that know the newest configuration, and whose hello passes `says`.
+    /// Processes outside the ring that know the newest configuration, and whose hello passes `says`; no observers.
     fn outside(
         &self,
-        links: &Peers,
+        around: &Around<'_>,
         says: impl Fn(&Hello) -> bool,
     ) -> impl Iterator<Item = Process> {
-        let number = self.number();
+        let (cx, links, number) = (around.cx, around.links, self.number());
         let config = self.config.as_ref();
         let is_meant = move |here: &Hello| says(here) && here.number == number;
         let peers = links.iter();
+        let may_come =
+            move |peer: &&Peer| !cx.is_observer(peer.process.node) || mutants::on(Mutant::U139);
         peers
+            .filter(may_come)
             .filter(move |peer| peer.here.as_ref().is_some_and(&is_meant))
             .map(|peer| peer.process)
             .filter(move |process| config.is_some_and(|config| !config.ring.contains(process)))

@@ -148,7 +148,8 @@ impl Membership {
 
     /// The time of the next step if nothing happens before.
     pub fn next_time(&self, around: &Around<'_>) -> Option<Time> {
-        let join = around.ring.is_none().then_some(self.outside.joins_at());
+        let may_join = around.ring.is_none() && !around.cx.observes();
+        let join = may_join.then_some(self.outside.joins_at());
         if let Some(again) = self.candidacy.again_at() {
             return join.into_iter().chain([again]).min();
         }
@@ -167,7 +168,8 @@ impl Membership {
 
     /// Whether it is time to ask to be taken in.
     pub fn asks_to_join(&self, around: &Around<'_>) -> bool {
-        around.ring.is_none() && self.outside.joins_at() <= around.cx.now
+        let may_join = around.ring.is_none() && !around.cx.observes();
+        may_join && self.outside.joins_at() <= around.cx.now
     }
 
     /// Whether this process stands; if so, whether it is time to try again.

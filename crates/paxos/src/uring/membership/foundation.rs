@@ -115,7 +115,10 @@ impl Foundation {
         if acceptors.len() < enough {
             return None;
         }
-        let is_new = |peer: &&Peer| peer.here.is_some_and(|here| here.number == 0);
+        let is_new = |peer: &&Peer| {
+            let is_new = peer.here.is_some_and(|here| here.number == 0);
+            is_new && !cx.is_observer(peer.process.node)
+        };
         let others = around.links.iter().filter(is_new);
         let others = others.map(|peer| peer.process);
         let ring = sort(cx, others.chain([cx.me]));
