@@ -183,6 +183,12 @@ const CASES: &[Case] = &[
         outcome: None,
     },
     Case {
+        setting: "paxos.observers",
+        both: with_votes,
+        second: |config| paxos(config).observers = Some(vec![3]),
+        outcome: None,
+    },
+    Case {
         setting: "paxos.storage",
         both: with_votes,
         second: |config| paxos(config).storage = VoteStorage::Async,
@@ -438,6 +444,7 @@ fn every_setting_has_a_row_and_a_case() {
     let paxos = paxos(&mut config);
     paxos.kept_instances = NonZeroU64::new(1);
     paxos.instance_per_message = true;
+    paxos.observers = Some(vec![3]);
     let table = toml::Table::try_from(&config).expect("a table");
     let mut names: Vec<String> = table
         .keys()

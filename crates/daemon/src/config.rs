@@ -266,16 +266,19 @@ impl DaemonConfig {
         access.map_err(|(rule, error)| DaemonConfigError::Access(rule, error))
     }
 
-    /// Whether the ring of this node takes what daemons send each other.
+    /// Whether the ring of this node takes what daemons send each other, and all daemons are on it.
     ///
     /// # Errors
-    /// [`DaemonConfigError::Ring`].
+    /// [`DaemonConfigError::Ring`], [`DaemonConfigError::Observers`].
     pub fn check_ring(&self, node: &NodeConfig) -> Result<(), DaemonConfigError> {
         // Larger messages are sent in parts.
         let whole = self.message_bytes.min(Limits::default().backlog_bytes);
         let least = whole + OVERHEAD_BYTES;
         if node.message_limit() < least {
             return Err(DaemonConfigError::Ring(least));
+        }
+        if !node.observers().is_empty() {
+            return Err(DaemonConfigError::Observers);
         }
         Ok(())
     }

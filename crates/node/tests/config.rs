@@ -291,6 +291,26 @@ fn every_mistake_about_votes_has_a_sentence_of_its_own() {
             "cluster = 7\nengine = \"u-ring-paxos\"\npaxos = { storage = \"memory\", acceptors = [0] }",
             "acceptor 0",
         ),
+        (
+            "cluster = 7",
+            "cluster = 7\nengine = \"u-ring-paxos\"\npaxos = { storage = \"memory\", observers = [9] }",
+            "observer 9 is listed twice, is an acceptor, or there is no such node",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nengine = \"u-ring-paxos\"\npaxos = { storage = \"memory\", observers = [2, 2] }",
+            "observer 2",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nengine = \"u-ring-paxos\"\npaxos = { storage = \"memory\", acceptors = [1, 2], observers = [2] }",
+            "observer 2",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nengine = \"u-ring-paxos\"\npaxos = { storage = \"memory\", observers = [1, 2] }",
+            "at least one node",
+        ),
     ]);
 }
 
@@ -318,6 +338,17 @@ fn who_votes_is_set_or_the_first_five_and_votes_are_synced_unless_something_else
     config.state_dir = Some("state".into());
     config.check().unwrap();
     assert_eq!(config.acceptors(), nodes(&[1, 2, 3, 4, 5]));
+    let observed = NodeConfig {
+        paxos: Some(PaxosConfig {
+            observers: Some(vec![5, 2]),
+            ..PaxosConfig::default()
+        }),
+        ..config.clone()
+    };
+    observed.check().unwrap();
+    assert_eq!(observed.acceptors(), nodes(&[1, 3, 4, 6, 7]));
+    let engine = observed.uring_config(&observed.ring_config());
+    assert_eq!((engine.observers, engine.ring.len()), (nodes(&[5, 2]), 7));
     assert_eq!(config.vote_storage(), Some(VoteStorage::Sync));
     let me = NodeId::new(3).unwrap();
     assert_eq!(

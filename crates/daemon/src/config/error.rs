@@ -51,6 +51,8 @@ pub enum DaemonConfigError {
     Ring(usize),
     /// The largest message would be too much for every client: the least `client_queue_bytes`.
     QueueBytes(usize),
+    /// The ring has observers, and a daemon's clients join groups.
+    Observers,
 }
 
 impl fmt::Display for DaemonConfigError {
@@ -58,6 +60,10 @@ impl fmt::Display for DaemonConfigError {
         match self {
             Self::Syntax(error) => error.fmt(f),
             Self::Zero(name) => write!(f, "[daemon]: {name} must not be 0"),
+            Self::Observers => f.write_str(
+                "[paxos]: `observers` is for programs with the library, which deliver what a ring orders: clients of daemons join \
+                 groups, and each daemon has to be on the ring; take it out",
+            ),
             Self::LongPath(path, most) => write!(
                 f,
                 "[daemon]: the path of a socket has at most {most} bytes: {}",

@@ -114,6 +114,12 @@ pub const DIFFERENCES: &[Difference] = &[
         says: "the list that the cluster was founded with is in force, and a node with another list has no vote by that",
     },
     Difference {
+        settings: &["paxos.observers"],
+        outcome: Outcome::Own,
+        says: "a node that finds itself in its own list asks for no place in the ring, and is taken in only if a majority is missing and \
+               the others' lists do not have it; without `acceptors` other lists are other acceptors",
+    },
+    Difference {
         settings: &[
             "paxos.storage",
             "paxos.kept_instances",

@@ -82,6 +82,8 @@ pub enum ConfigError {
     NoAcceptors,
     /// An acceptor is listed twice, or is no node.
     Acceptor(u16),
+    /// An observer is listed twice, is an acceptor, or is no node.
+    Observer(u16),
     /// `etcd` without `coordination = "etcd"`.
     EtcdUnused,
     /// `coordination = "etcd"`, and `etcd` names no member.
@@ -152,6 +154,10 @@ impl ConfigError {
             Self::Acceptor(id) => {
                 write!(f, "acceptor {id} is listed twice, or there is no such node")
             }
+            Self::Observer(id) => write!(
+                f,
+                "observer {id} is listed twice, is an acceptor, or there is no such node"
+            ),
             Self::Etcd(url) => write!(
                 f,
                 "etcd lists `{url}`, and members are named like http://HOST:PORT, mostly with port 2379; with `etcd_tls`, \
@@ -206,7 +212,7 @@ impl fmt::Display for ConfigError {
             | Self::NoEtcd
             | Self::EtcdCertificate
             | Self::EtcdUser => f.write_str(self.of_votes()),
-            Self::Secret(_) | Self::Acceptor(_) | Self::Etcd(_) => self.fmt_of_votes(f),
+            Self::Secret(_) | Self::Acceptor(_) | Self::Observer(_) | Self::Etcd(_) => self.fmt_of_votes(f),
             Self::Ring(error) => error.fmt(f),
             Self::PathMtu(path) => write!(
                 f,

@@ -68,10 +68,14 @@ impl CoordinationName {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaxosConfig {
-    /// The nodes that vote; the same on all nodes. Without a value, all that are listed, but no more than five: those
-    /// with the smallest ids.
+    /// The nodes that vote; the same on all nodes. Without a value, all that are listed and do not observe, but no more
+    /// than five: those with the smallest ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acceptors: Option<Vec<u16>>,
+    /// The nodes that are never on the ring: they deliver all that it orders, vote for nothing, order nothing, and
+    /// nobody waits for them. The same on all nodes; none of them is an acceptor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observers: Option<Vec<u16>>,
     /// The storage that a vote waits for. All but `memory` need `state_dir`.
     #[serde(default)]
     pub storage: VoteStorage,
@@ -129,12 +133,22 @@ impl NodeConfig {
             Some(nodes) => nodes.iter().filter_map(|id| NodeId::new(*id)).collect(),
             None => {
                 let mut members = self.members();
+                let observers = self.observers();
+                members.retain(|node| !observers.contains(node));
                 members.truncate(MOST_BY_DEFAULT);
                 members
             }
         };
         nodes.sort_unstable();
         nodes
+    }
+
+    /// The nodes that deliver what the ring orders, and are never on it.
+    pub fn observers(&self) -> Vec<NodeId> {
+        let paxos = self.paxos.as_ref();
+        let set = paxos.and_then(|paxos| paxos.observers.as_ref());
+        let nodes = set.into_iter().flatten();
+        nodes.filter_map(|id| NodeId::new(*id)).collect()
     }
 
     /// A warning about the acceptors, where a setting is allowed and seldom wanted: a sentence.
@@ -237,6 +251,7 @@ impl NodeConfig {
         config.acceptor.memory_bytes = memory.unwrap_or(config.acceptor.memory_bytes);
         config.learner.feeds_merge = self.ring_of.is_some();
         config.acceptors = self.acceptors();
+        config.observers = self.observers();
         config.arbiter = match self.coordination() {
             CoordinationName::Embedded => Arbiter::Embedded,
             CoordinationName::Etcd => Arbiter::Service,
@@ -283,6 +298,21 @@ impl NodeConfig {
         }
         match acceptors.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(twice) => Err(ConfigError::Acceptor(twice[0].get())),
+            None => self.check_observers(),
+        }
+    }
+
+    fn check_observers(&self) -> Result<(), ConfigError> {
+        let paxos = self.paxos.as_ref();
+        let set = paxos.and_then(|paxos| paxos.observers.as_deref());
+        let set = set.unwrap_or_default();
+        let votes = self.acceptors();
+        let is_wrong = |(at, id): &(usize, &u16)| {
+            let node = NodeId::new(**id).filter(|node| self.node(*node).is_some());
+            set[..*at].contains(id) || node.is_none_or(|node| votes.contains(&node))
+        };
+        match set.iter().enumerate().find(is_wrong) {
+            Some((_, id)) => Err(ConfigError::Observer(*id)),
             None => Ok(()),
         }
     }

@@ -70,7 +70,11 @@ impl RingsApp for NodeApp {
 
     fn on_founded(&mut self, rank: Rank, message_bytes: usize) -> io::Result<()> {
         let inbox = Arc::new(Inbox::new(message_bytes)?);
-        let way = Way { rank, inbox };
+        let way = Way {
+            rank,
+            inbox,
+            is_closed: false,
+        };
         self.ways.add(way.clone());
         self.taken.push(Taking::new(way));
         Ok(())

@@ -226,7 +226,7 @@ impl RingsNode {
     /// `kept_instances` is told `Trimmed`.
     ///
     /// # Errors
-    /// [`SubmitError`]: `Unsupported` where this node is not on that ring, or of no partition ([`Self::start_as`]);
+    /// [`SubmitError`]: `Unsupported` where this node is not on that ring or only observes it, or of no partition ([`Self::start_as`]);
     /// `Full` while many wishes wait.
     pub fn subscribe(&self, ring: Rank) -> Result<(), SubmitError> {
         self.watch().subscribe(ring)

@@ -112,7 +112,7 @@ impl<A: RingsApp> RingsDriver<A> {
         let (rings, of_file) = new_rings.of_node()?;
         let begins = new_rings.begins();
         let may_come = |rank| new_rings.may_come(rank);
-        let wanted = begins.subscribed((&rings, of_file), may_come)?;
+        let wanted = begins.subscribed(me, (&rings, of_file), may_come)?;
         let trace = begins.trace(config, me, &wanted)?;
         let configured = &rings[..of_file];
         let learner = begins.learner((configured, new_rings.absent()), wanted);

@@ -94,6 +94,8 @@ pub enum RingsStartError {
     Config(RingsError),
     /// The node subscribes to a ring that it is not on, or to none.
     Subscription(u16),
+    /// The node is to be a replica of a partition, and only observes this ring of it: it could order none of its marks.
+    Observes(u16),
     /// The state that it begins with is of a ring that is founded otherwise.
     State(u16),
     /// One of the rings did not start, by its id.
@@ -110,6 +112,11 @@ impl fmt::Display for RingsStartError {
             Self::Config(error) => write!(f, "configuration: {error}"),
             Self::Subscription(0) => f.write_str("this node is on no ring that it subscribes to"),
             Self::Subscription(ring) => write!(f, "this node is not on ring {ring}"),
+            Self::Observes(ring) => write!(
+                f,
+                "ring {ring}: this node only observes it, and a replica of a partition orders its marks there: take the node out of \
+                 `observers`"
+            ),
             Self::State(ring) => write!(
                 f,
                 "ring {ring} has another `per_round` or `origin` than in the state that this node begins with, or there is no state of it"

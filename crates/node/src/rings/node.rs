@@ -99,7 +99,7 @@ impl RingsPublisher {
     /// Submits a message to a ring, and waits while that cannot take more. Deliveries have to be received meanwhile, by another thread.
     ///
     /// # Errors
-    /// [`SubmitError`], never `Full`; `Unsupported`: this node is not on that ring.
+    /// [`SubmitError`], never `Full`; `Unsupported`: this node is not on that ring, or only observes it.
     pub fn submit_blocking(&self, ring: Rank, payload: &[u8]) -> Result<(), SubmitError> {
         let submit = |inbox: &Inbox| inbox.submit_blocking(Service::Safe, payload);
         self.ways.with(ring, submit)?
@@ -247,7 +247,7 @@ impl RingsNode {
     /// Has a command about what a ring may forget ordered soon.
     ///
     /// # Errors
-    /// [`SubmitError`]; `Full` while much waits already, `Unsupported` where this node is not on that ring, and where a number in it is too large.
+    /// [`SubmitError`]; `Full` while much waits already, `Unsupported` where this node is not on that ring or only observes it, and where a number in it is too large.
     pub fn order(&self, ring: Rank, command: Command) -> Result<(), SubmitError> {
         self.watch().order(ring, command)
     }

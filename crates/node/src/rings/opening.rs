@@ -37,6 +37,26 @@ impl Beginning {
     /// founded while others ran.
     pub(super) fn subscribed(
         &self,
+        me: NodeId,
+        (rings, of_file): (&[NodeConfig], usize),
+        may_come: impl Fn(Rank) -> bool,
+    ) -> Result<Vec<Constants>, RingsStartError> {
+        let wanted = self.wanted((rings, of_file), may_come)?;
+        let only_observes = |of: &&Constants| {
+            let mut rings = rings.iter();
+            let is_it =
+                |ring: &&NodeConfig| ring.ring_of.is_some_and(|it| it.constants.rank == of.rank);
+            let ring = rings.find(is_it);
+            self.partition.is_some() && ring.is_some_and(|ring| ring.observers().contains(&me))
+        };
+        match wanted.iter().find(only_observes) {
+            Some(of) => Err(RingsStartError::Observes(of.rank.0)),
+            None => Ok(wanted),
+        }
+    }
+
+    fn wanted(
+        &self,
         (rings, of_file): (&[NodeConfig], usize),
         may_come: impl Fn(Rank) -> bool,
     ) -> Result<Vec<Constants>, RingsStartError> {

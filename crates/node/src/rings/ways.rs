@@ -14,6 +14,8 @@ use crate::node::inbox::Inbox;
 pub(super) struct Way {
     pub(super) rank: Rank,
     pub(super) inbox: Arc<Inbox>,
+    /// Nothing goes there: this node only observes the ring.
+    pub(super) is_closed: bool,
 }
 
 /// All of them. Those of the configuration stay as they are and cost no lock; more come with rings that are founded.
@@ -28,11 +30,16 @@ impl Ways {
     pub(super) fn of(config: &RingsConfig, me: NodeId) -> Result<Self, RingsStartError> {
         let mut configured = Vec::new();
         for at in config.rings_of(me) {
-            let (id, limit) = (config.rings[at].id, config.of_ring(at)?.message_limit());
+            let (id, ring) = (config.rings[at].id, config.of_ring(at)?);
+            let (limit, is_closed) = (ring.message_limit(), ring.observers().contains(&me));
             let system = |error| RingsStartError::Ring(id, StartError::System(error));
             let inbox = Arc::new(Inbox::new(limit).map_err(system)?);
             let rank = Rank(id);
-            configured.push(Way { rank, inbox });
+            configured.push(Way {
+                rank,
+                inbox,
+                is_closed,
+            });
         }
         Ok(Self {
             configured: configured.into(),
@@ -52,6 +59,9 @@ impl Ways {
     }
 
     /// Calls this with the way to a ring, and may wait in that.
+    ///
+    /// # Errors
+    /// `Unsupported`: this node is not on the ring, or only observes it.
     pub(super) fn with<T>(
         &self,
         ring: Rank,
@@ -59,7 +69,10 @@ impl Ways {
     ) -> Result<T, SubmitError> {
         let is_it = |way: &&Way| way.rank == ring;
         if let Some(way) = self.configured.iter().find(is_it) {
-            return Ok(call(&way.inbox));
+            return match way.is_closed {
+                true => Err(SubmitError::Unsupported),
+                false => Ok(call(&way.inbox)),
+            };
         }
         let founded = self.founded.read().unwrap_or_else(PoisonError::into_inner);
         let inbox = founded.iter().find(is_it).map(|way| Arc::clone(&way.inbox));
