@@ -60,10 +60,6 @@ impl fmt::Display for DaemonConfigError {
         match self {
             Self::Syntax(error) => error.fmt(f),
             Self::Zero(name) => write!(f, "[daemon]: {name} must not be 0"),
-            Self::Observers => f.write_str(
-                "[paxos]: `observers` is for programs with the library, which deliver what a ring orders: clients of daemons join \
-                 groups, and each daemon has to be on the ring; take it out",
-            ),
             Self::LongPath(path, most) => write!(
                 f,
                 "[daemon]: the path of a socket has at most {most} bytes: {}",
@@ -104,15 +100,14 @@ impl fmt::Display for DaemonConfigError {
                 "[[daemon.access]]: without rules all who are connected could do everything: that takes a \
                  restart, or a rule that gives it",
             ),
-            Self::BeforeRestart(error) => {
-                write!(f, "with what cannot change before a restart: {error}")
-            }
             Self::OpenMetrics(address) => write!(
                 f,
                 "[daemon]: {address} can be reached from other hosts, and whoever reaches it can read the \
                  metrics and the names of all clients: say `metrics_insecure = true` if they may"
             ),
-            Self::Realtime(_)
+            Self::BeforeRestart(_)
+            | Self::Observers
+            | Self::Realtime(_)
             | Self::Throttle(_)
             | Self::MemoryBytes(_)
             | Self::MessageBytes(_)
@@ -123,9 +118,16 @@ impl fmt::Display for DaemonConfigError {
 }
 
 impl DaemonConfigError {
-    /// Numbers that others bound.
+    /// What the ring, or the system, bounds.
     fn fmt_limit(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::BeforeRestart(error) => {
+                write!(f, "with what cannot change before a restart: {error}")
+            }
+            Self::Observers => f.write_str(
+                "[paxos]: `observers` is for programs with the library, which deliver what a ring orders: clients of daemons join \
+                 groups, and each daemon has to be on the ring; take it out",
+            ),
             Self::Realtime(priority) => write!(
                 f,
                 "[daemon]: realtime must be between 1 and 99, not {priority}"

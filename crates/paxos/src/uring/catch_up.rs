@@ -14,6 +14,7 @@ use super::reading::{Piecemeal, Reader, Reading};
 use super::snapshot::Snapshot;
 use super::snapshot_bytes::put_base;
 use super::voter::Voter;
+use super::watching::Watch;
 use super::word::Word;
 use crate::{Instance, Learner, Vote};
 use rota_core::contract::{NodeId, Time};
@@ -30,6 +31,8 @@ const MOST_BASE: usize = 16 << 20;
 #[derive(Debug, Default)]
 pub struct CatchUp {
     questions: CatchUpPipeline,
+    /// The question of an observer for what is decided next.
+    pub watch: Watch,
     /// The part of a snapshot that has come.
     part: Part,
     /// The turn of the acceptor that is asked; the next one has its turn when this one brings nothing.

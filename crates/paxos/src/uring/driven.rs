@@ -323,7 +323,7 @@ impl Engine for URing {
                 "u-ring: a disk that does not answer",
             ),
             (
-                self.watching.next_time(&self.cx),
+                self.catch_up.watch.next_time(&self.cx),
                 "u-ring: ask another acceptor for what is decided",
             ),
             (

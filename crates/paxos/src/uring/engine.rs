@@ -20,7 +20,6 @@ use super::round::RoundState;
 use super::sending::Sending;
 use super::stream::Stream;
 use super::voter::{Reopened, Voter};
-use super::watching::Watch;
 use super::word::Word;
 use rota_core::contract::{Incarnation, Input, NodeId, Output, Process, Session, StartState, Time};
 use rota_core::mutants::{self, Mutant};
@@ -37,8 +36,6 @@ pub struct URing {
     pub(super) voter: Voter,
     pub(super) learning: Learning,
     pub(super) catch_up: CatchUp,
-    /// The question of an observer.
-    pub(super) watching: Watch,
     pub(super) round: RoundState,
     /// The ring of the newest configuration, if this process is in it.
     pub(super) stream: Option<Stream>,
@@ -97,7 +94,6 @@ impl URing {
             voter: Voter::new(&cx),
             learning: Learning::new(&cx),
             catch_up: CatchUp::default(),
-            watching: Watch::default(),
             round: RoundState::default(),
             stream: None,
             leading: None,

@@ -1,4 +1,5 @@
-//! Members and configurations: the messages of others about themselves, and the steps that follow.
+//! Members and configurations: the messages of others about themselves, and the steps that follow; and observers, which
+//! are no members.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -9,8 +10,9 @@ use super::membership::{Answered, Asking, Due, Founding, Membership, arbitrated,
 use super::peers::Peer;
 use super::round::RoundState;
 use super::stream::Stream;
+use super::watching;
 use super::word::{Arbitration, Hello, Word};
-use crate::{AcceptorId, Config, Round};
+use crate::{AcceptorId, Config, Instance, Round};
 use rota_core::contract::{NodeId, Output, Process};
 use rota_core::mutants::{self, Mutant};
 
@@ -261,5 +263,54 @@ impl URing {
             Answered::GoesOn => self.say_campaign(None),
             Answered::Waits => {}
         }
+    }
+}
+
+/// Observers, and what they are told.
+impl URing {
+    /// An observer asks for what is decided next, unless it knows of something that it lacks, or has no room.
+    pub(super) fn observe(&mut self) {
+        let learner = &self.learning.learner;
+        let has_all = learner.next() >= learner.decided();
+        let observes = self.cx.observes() && self.membership.config().is_some();
+        if !observes || !has_all || !self.learning.hand_out.has_room() {
+            return;
+        }
+        let next = self.learning.next();
+        let acceptors = self.membership.informants(&self.cx, &self.links);
+        if let Some(node) = self.catch_up.watch.ask(&self.cx, &acceptors) {
+            self.say(node, Word::Watch(next));
+        }
+    }
+
+    /// An observer waits for what is decided from an instance on.
+    pub(super) fn on_watch(&mut self, node: NodeId, from: Instance) {
+        self.links.watches(node, from.max(1));
+    }
+
+    /// An acceptor tells observers what they wait for: itself if it is little, and else how far it goes.
+    pub(super) fn tell_observers(&mut self) {
+        if !self.voter.remembers() || mutants::on(Mutant::U136) {
+            return;
+        }
+        let next = self.learning.next();
+        for (node, from) in self.links.take_watching(next) {
+            self.counters.uring_observers_told += 1;
+            match watching::is_little(from, next) || from < self.voter.kept() {
+                true => self.links.asks(node, from..next),
+                false => self.say(node, Word::Decided(next)),
+            }
+        }
+    }
+
+    /// An acceptor tells an observer that much is decided.
+    pub(super) fn on_decided(&mut self, node: NodeId, next: Instance) {
+        if !self.catch_up.watch.is_of(node) {
+            self.counters.uring_messages_stale += 1;
+            return;
+        }
+        self.catch_up.watch.on_told(self.cx.now, node, false);
+        self.learning.learner.on_decided(next);
+        self.catch_up.seek_again();
     }
 }

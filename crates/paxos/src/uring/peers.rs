@@ -45,8 +45,6 @@ pub struct Peer {
     /// The number of messages that there was no place for.
     dropped: u64,
     asked: Asked,
-    /// The process observes, and knows everything before this instance: it waits for more.
-    watches: Option<Instance>,
     /// The bytes of a snapshot that were told, and the rest.
     base: Option<(u64, Bytes)>,
     /// A promise whose votes were not all sent, and the number that were.
@@ -68,6 +66,8 @@ struct Asked {
     of: VecDeque<Range<Instance>>,
     /// The first of them waits for the disk.
     reads: bool,
+    /// The process observes, and knows everything before this instance: it waits for more.
+    watches: Option<Instance>,
 }
 
 /// At most one link to each node.
@@ -124,7 +124,6 @@ impl Peers {
             words: VecDeque::new(),
             dropped: 0,
             asked: Asked::default(),
-            watches: None,
             base: None,
             promise: None,
             part_is_next: false,
@@ -224,7 +223,7 @@ impl Peers {
     /// An observer knows everything before an instance, and waits for more.
     pub fn watches(&mut self, node: NodeId, from: Instance) {
         if let Some(peer) = self.up.get_mut(&node) {
-            peer.watches = Some(from);
+            peer.asked.watches = Some(from);
             self.watched = self.watched.into_iter().chain([from]).min();
         }
     }
@@ -237,10 +236,10 @@ impl Peers {
         }
         let mut waited = Vec::new();
         for (node, peer) in &mut self.up {
-            let from = peer.watches.take_if(|from| *from < next);
+            let from = peer.asked.watches.take_if(|from| *from < next);
             waited.extend(from.map(|from| (*node, from)));
         }
-        self.watched = self.up.values().filter_map(|peer| peer.watches).min();
+        self.watched = self.up.values().filter_map(|peer| peer.asked.watches).min();
         waited
     }
 

@@ -12,7 +12,6 @@ use super::lead::RoundCoordinator;
 use super::parts::Dropped;
 use super::reading::{Piecemeal, Reader};
 use super::snapshot::Snapshot;
-use super::watching;
 use super::word::Word;
 use crate::{Instance, ValueId, Vote};
 use rota_core::contract::{NodeId, Output, Process};
@@ -94,7 +93,7 @@ impl URing {
         }
         // Nothing is no answer: the acceptor could not read it, and another one is asked in its time.
         if !votes.is_empty() {
-            self.watching.on_told(self.cx.now, node, false);
+            self.catch_up.watch.on_told(self.cx.now, node, false);
         }
         let learner = &mut self.learning.learner;
         self.catch_up.on_chosen(&self.cx, learner, (node, votes));
@@ -102,9 +101,9 @@ impl URing {
 
     /// Takes the answer of a process that has forgotten the instances.
     pub(super) fn on_forgotten(&mut self, node: NodeId, at: u64, part: &Bytes, more: bool) {
-        let (learner, is_watched) = (&self.learning.learner, self.watching.is_of(node));
+        let (learner, is_watched) = (&self.learning.learner, self.catch_up.watch.is_of(node));
         let is_wanted = is_watched || learner.next() < learner.decided();
-        self.watching.on_told(self.cx.now, node, more);
+        self.catch_up.watch.on_told(self.cx.now, node, more);
         let brought = self
             .catch_up
             .on_forgotten(&self.cx, is_wanted, node, (at, part, more));
@@ -132,55 +131,6 @@ impl URing {
             let number = self.number();
             self.voter.rest_on(&self.cx, base, Some(number));
         }
-    }
-}
-
-/// Observers, and what they are told.
-impl URing {
-    /// An observer asks for what is decided next, unless it knows of something that it lacks, or has no room.
-    pub(super) fn observe(&mut self) {
-        let learner = &self.learning.learner;
-        let has_all = learner.next() >= learner.decided();
-        let observes = self.cx.observes() && self.membership.config().is_some();
-        if !observes || !has_all || !self.learning.hand_out.has_room() {
-            return;
-        }
-        let next = self.learning.next();
-        let acceptors = self.membership.informants(&self.cx, &self.links);
-        if let Some(node) = self.watching.ask(&self.cx, &acceptors) {
-            self.say(node, Word::Watch(next));
-        }
-    }
-
-    /// An observer waits for what is decided from an instance on.
-    pub(super) fn on_watch(&mut self, node: NodeId, from: Instance) {
-        self.links.watches(node, from.max(1));
-    }
-
-    /// An acceptor tells observers what they wait for: itself if it is little, and else how far it goes.
-    pub(super) fn tell_observers(&mut self) {
-        if !self.voter.remembers() || mutants::on(Mutant::U136) {
-            return;
-        }
-        let next = self.learning.next();
-        for (node, from) in self.links.take_watching(next) {
-            self.counters.uring_observers_told += 1;
-            match watching::is_little(from, next) || from < self.voter.kept() {
-                true => self.links.asks(node, from..next),
-                false => self.say(node, Word::Decided(next)),
-            }
-        }
-    }
-
-    /// An acceptor tells an observer that much is decided.
-    pub(super) fn on_decided(&mut self, node: NodeId, next: Instance) {
-        if !self.watching.is_of(node) {
-            self.counters.uring_messages_stale += 1;
-            return;
-        }
-        self.watching.on_told(self.cx.now, node, false);
-        self.learning.learner.on_decided(next);
-        self.catch_up.seek_again();
     }
 }
 

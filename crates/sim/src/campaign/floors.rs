@@ -140,7 +140,7 @@ pub(super) fn beside(plan: &Plan) -> &'static [&'static str] {
     let Some(uring) = &plan.uring else {
         return &[];
     };
-    match (uring.kept.memory_bytes, uring.observers) {
+    match (uring.kept.memory_bytes, uring.places.observers) {
         (Some(_), _) => &OF_ARCHIVE,
         (None, 0) => &[],
         (None, _) => &["uring_observers_told"],

@@ -17,10 +17,8 @@ use crate::rng::{Ppm, Rng};
 pub struct URingPlan {
     /// The number of hosts that vote, the first ones.
     pub voters: usize,
-    /// The number of hosts that observe, the last ones.
-    pub observers: usize,
-    /// Hosts in the order of the ring.
-    pub order: Vec<usize>,
+    /// The places of hosts.
+    pub places: Places,
     /// The largest own value, in bytes.
     pub frame_bytes: usize,
     /// Bytes of own values that a process may have under way.
@@ -47,6 +45,15 @@ pub struct URingPlan {
     pub is_wide: bool,
     /// The way of values.
     pub dissemination: Dissemination,
+}
+
+/// The places of hosts: in the ring, or beside it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Places {
+    /// Hosts in the order of the ring.
+    pub order: Vec<usize>,
+    /// The number of hosts that observe, the last ones.
+    pub observers: usize,
 }
 
 /// What acceptors keep of what is decided.
@@ -113,8 +120,10 @@ impl URingPlan {
         let frame_bytes = rng.pick(&[300, 1400, 16_000]);
         Self {
             voters: if rng.percent(20) { nodes } else { voters },
-            observers: 0,
-            order: shuffled(nodes, rng),
+            places: Places {
+                order: shuffled(nodes, rng),
+                observers: 0,
+            },
             frame_bytes,
             window_bytes: rng.pick(&[1 << 10, 16 << 10, 1 << 20]).max(frame_bytes),
             batch_bytes: rng.pick(&[1 << 10, 8 << 10, 64 << 10]),
@@ -141,11 +150,16 @@ impl URingPlan {
             .disk_of(host)
             .is_some_and(|disk| disk.mode == DiskMode::Memory);
         let members = &plan.ring.members;
-        let ring: Vec<NodeId> = self.order.iter().map(|host| members[*host]).collect();
+        let ring: Vec<NodeId> = self
+            .places
+            .order
+            .iter()
+            .map(|host| members[*host])
+            .collect();
         let base = URingConfig::new(ring, &plan.ring.timers);
         URingConfig {
             acceptors: members[..self.voters].to_vec(),
-            observers: members[members.len() - self.observers..].to_vec(),
+            observers: members[members.len() - self.places.observers..].to_vec(),
             proposer: ProposerConfig {
                 frame_bytes: self.frame_bytes,
                 message_bytes: plan.ring.message_bytes,
@@ -225,7 +239,10 @@ impl Plan {
 
     /// Whether a host observes, and is in no ring.
     pub fn observes(&self, host: usize) -> bool {
-        let observers = self.uring.as_ref().map_or(0, |uring| uring.observers);
+        let observers = self
+            .uring
+            .as_ref()
+            .map_or(0, |uring| uring.places.observers);
         host >= self.nodes() - observers
     }
 

@@ -69,7 +69,7 @@ impl Plan {
         }
         uring.forgets = rng.percent(50);
         // Members are what observers never are.
-        uring.only_as_member = rng.percent(20) && uring.observers == 0;
+        uring.only_as_member = rng.percent(20) && uring.places.observers == 0;
         let service = ServicePlan {
             latency: rng.spread(MILLIS, 2 * self.ring.timers.token_loss),
             lost: rng.pick(&[0, 100_000, 300_000]),
@@ -83,7 +83,7 @@ impl Plan {
     fn have_observers(&mut self) {
         let (nodes, most) = (self.nodes(), Rng::split(self.seed, 22).pick(&[1, 1, 2]));
         if let Some(uring) = &mut self.uring {
-            uring.observers = (nodes - uring.voters).min(most);
+            uring.places.observers = (nodes - uring.voters).min(most);
         }
     }
 
