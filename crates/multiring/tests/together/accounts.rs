@@ -173,4 +173,17 @@ impl World {
             }
         }
     }
+
+    /// Whether a host lacks what its ring had forgotten before the account of its partition was opened there: nothing of
+    /// what the account was to keep. An account keeps everything from its hold on, and as much before as acceptors keep
+    /// for anybody; a replica whose hold is ordered when its ring is further than that, as it was cut off from the ring
+    /// when it began, comes too late.
+    pub fn was_too_late(&self, host: usize) -> bool {
+        let life = self.hosts[host].life.as_ref();
+        let Some((ring, forgotten)) = life.and_then(|life| life.lacks) else {
+            return false;
+        };
+        let opened = self.opened.get(&(ring, self.partition(host)));
+        opened.is_some_and(|first| forgotten <= *first)
+    }
 }

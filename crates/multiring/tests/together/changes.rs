@@ -209,6 +209,7 @@ impl World {
 
     /// The rings of all replicas of a partition are those that the changes have come to.
     pub fn judge_rings(&mut self) {
+        let mut judged = 0;
         for host in 0..self.hosts.len() {
             let this = &self.hosts[host];
             let Some(life) = this.life.as_ref().filter(|life| !life.is_trimmed) else {
@@ -218,11 +219,16 @@ impl World {
             let index = |rank: u16| ranks.iter().position(|of| *of == rank);
             let own = life.learner.rings().filter_map(|of| index(of.rank.0));
             let own: std::collections::BTreeSet<usize> = own.collect();
-            let expected = self.partitions[this.partition].rings_at_last();
+            let partition = &self.partitions[this.partition];
+            let expected = partition.rings_at_last();
+            if !partition.changes.is_empty() {
+                judged += 1;
+            }
             if own != expected {
                 let what = format!("rings: {:?} has {own:?}, and not {expected:?}", life.me);
                 self.judge.found(what);
             }
         }
+        self.counts.insert("rings judged", judged);
     }
 }

@@ -52,6 +52,8 @@ pub struct Life {
     pub submitted: BTreeMap<usize, u64>,
     /// A ring has forgotten what it needs.
     pub is_trimmed: bool,
+    /// The ring that has forgotten it, and the instance before which it has: of a process that had the ring already.
+    pub lacks: Option<(usize, u64)>,
     /// It wants to keep a state then.
     pub keeps: u64,
     /// It does nothing until then.

@@ -234,6 +234,12 @@ impl World {
             let (property, detail) = (violation.property, &violation.detail);
             self.judge.found(format!("{property}: {detail}"));
         }
+        for (property, name) in [("AM-A", "trace: AM-A"), ("AM-V", "trace: AM-V")] {
+            let of = report.verdicts.iter();
+            let mut of = of.filter(|verdict| verdict.property == property);
+            let checked = of.next().map_or(0, |verdict| verdict.checked);
+            *self.counts.entry(name).or_default() += checked;
+        }
         let counters = report.counters;
         for (name, count) in [
             ("trace: deliveries", counters.deliveries),

@@ -56,20 +56,38 @@ impl World {
                     break;
                 };
                 let is_trimmed = life.is_trimmed;
-                if let Delivery::Message(message) = &delivery {
-                    let name = (ring, message.id);
-                    self.note_ordered(name, message.seq);
-                }
+                self.note_handed(ring, &delivery);
                 let Some(life) = self.hosts[host].life.as_mut().filter(|_| !is_trimmed) else {
                     // The rings go on.
                     continue;
                 };
+                let missed = match &delivery {
+                    Delivery::Missed { seq, count, .. } => Some(seq.saturating_add(*count)),
+                    _ => None,
+                };
                 let told = life.learner.on_delivery(rank, delivery);
+                if let Some(RingsDelivery::Trimmed(..)) = &told {
+                    life.lacks = missed.map(|next| (ring, next));
+                }
                 told.into_iter().for_each(|told| self.tell(host, told));
                 some = true;
             }
         }
         some
+    }
+
+    /// A ring has handed something to a process, whether that delivers it or not.
+    fn note_handed(&mut self, ring: usize, delivery: &Delivery) {
+        let at = match delivery {
+            Delivery::Message(message) => {
+                self.note_ordered((ring, message.id), message.seq);
+                message.seq
+            }
+            Delivery::Notice { seq, .. } => *seq,
+            _ => return,
+        };
+        let handed = &mut self.rings[ring].handed;
+        *handed = at.max(*handed);
     }
 
     fn announce(&mut self, host: usize) -> bool {

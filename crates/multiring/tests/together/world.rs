@@ -34,6 +34,8 @@ pub struct RingWorld {
     pub links: Links,
     /// When it has a majority again, if it was taken from it.
     pub returns: u64,
+    /// The instance of the last message or notice that it has handed to any of its processes.
+    pub handed: u64,
 }
 
 pub struct World {
@@ -161,6 +163,7 @@ impl World {
             links: Links::new(members.len(), room),
             hosts: members,
             returns: 0,
+            handed: 0,
         }
     }
 
@@ -240,6 +243,7 @@ impl World {
             told: Vec::new(),
             submitted: BTreeMap::new(),
             is_trimmed: false,
+            lacks: None,
             keeps,
             stopped: 0,
             busy: 0,
@@ -513,12 +517,20 @@ impl World {
         let ranks = self.ranks();
         self.hosts.iter().all(|host| {
             host.life.as_ref().is_some_and(|life| {
-                let mut engines = life.engines.values();
-                engines.all(|engine| engine.get().get().is_settled())
+                let mut engines = life.engines.iter();
+                engines.all(|(ring, engine)| self.has_learnt(*ring, engine))
                     && (self.is_helpless(host) && host.fetches.is_none()
                         || self.has_all(host, life, &ranks))
             })
         })
+    }
+
+    /// An engine has handed out all of its own messages, and everything that its ring has handed to anybody. What it has
+    /// submitted itself does not say that: a message is settled for its sender when that has heard of the decision, and
+    /// the last change of a partition's subscriptions is told to one of its replicas first.
+    fn has_learnt(&self, ring: usize, engine: &RingEngine) -> bool {
+        let inner = engine.get().get();
+        inner.is_settled() && inner.learnt() > self.rings[ring].handed
     }
 
     /// It was told everything that anybody was, its wishes have come true, and nothing waits.
@@ -585,11 +597,16 @@ impl World {
         for host in &helpless {
             let mut replicas = self.partition_of(*host).hosts.iter();
             let has_lost = replicas.any(|other| self.hosts[*other].has_lost);
-            if self.has_accounts && !has_lost {
-                let state = self.states();
-                self.judge
-                    .found(format!("helpless: {host}, and no state was lost: {state}"));
+            if !self.has_accounts || has_lost {
+                continue;
             }
+            if self.was_too_late(*host) {
+                self.add("too late for an account");
+                continue;
+            }
+            let state = self.states();
+            self.judge
+                .found(format!("helpless: {host}, and no state was lost: {state}"));
         }
         let helpless = helpless.len() as u64;
         self.counts.insert("helpless at the end", helpless);
