@@ -1,6 +1,8 @@
 //! Rings that are founded while processes run, on real sockets: who is on them, what is delivered of them, and what
 //! comes back after a restart.
 
+mod several;
+
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
@@ -225,10 +227,7 @@ fn a_ring_is_founded_while_processes_run() {
         is_over.store(true, SeqCst);
         drop((one, two, third.join().expect("it takes all")));
     });
-    let traces = [1, 2, 3].map(|node| dir.path().join(format!("{node}.jsonl")));
-    let lines = rota_check::multicast::read(&traces).expect("they are whole");
-    let report = rota_check::multicast::check_multicast(&lines);
-    assert!(report.holds(), "{:?}", report.violations);
+    let report = several::judged(dir.path());
     assert!(report.counters.changes >= 2, "{:?}", report.counters);
 }
 

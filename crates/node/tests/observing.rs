@@ -1,14 +1,16 @@
 //! Processes that observe rings, on real sockets: they deliver what the others order, and nobody waits for them.
 
+mod several;
+
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rota_core::contract::{NodeId, SubmitError};
-use rota_multiring::{Place, Rank};
+use rota_multiring::Rank;
 use rota_node::rings::{RingsPublisher, RingsStartError};
-use rota_node::{EngineName, PaxosConfig, RingsConfig, RingsDelivery, RingsNode, VoteStorage};
+use rota_node::{EngineName, PaxosConfig, RingsConfig, RingsNode, VoteStorage};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+use several::take;
 
 fn id(number: u16) -> NodeId {
     NodeId::new(number).expect("not 0")
@@ -28,21 +30,6 @@ fn config(port: u16) -> RingsConfig {
 
 fn start(config: &RingsConfig, node: u16) -> RingsNode {
     RingsNode::start(config, id(node)).expect("it starts")
-}
-
-/// Takes messages until there are so many; their places, and their bytes.
-fn take(node: &RingsNode, count: usize) -> Vec<(Place, Vec<u8>)> {
-    let mut all = Vec::new();
-    while all.len() < count {
-        match node.recv_timeout(PATIENCE) {
-            Ok(RingsDelivery::Message(place, message)) => {
-                all.push((place, message.payload.to_vec()));
-            }
-            Ok(RingsDelivery::Configuration(..)) => {}
-            other => panic!("{other:?}, {} of {count}; {:#?}", all.len(), node.status()),
-        }
-    }
-    all
 }
 
 /// Submits messages of all sizes to both rings.

@@ -1,5 +1,7 @@
 //! Applications that keep states at points, and go on behind them: in the same process, and in another.
 
+mod several;
+
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
@@ -146,10 +148,7 @@ fn a_state_goes_on_where_it_was_kept_here_and_elsewhere() {
         // A thread that waits for room is let go.
         drop((one, third));
     });
-    let traces = [1, 2, 3].map(|node| dir.path().join(format!("{node}.jsonl")));
-    let lines = rota_check::multicast::read(&traces).expect("they are whole");
-    let report = rota_check::multicast::check_multicast(&lines);
-    assert!(report.holds(), "{:?}", report.violations);
+    let report = several::judged(dir.path());
     let counters = report.counters;
     let installed = (counters.installed_local, counters.installed_remote);
     assert_eq!(installed, (3, 3));

@@ -1,5 +1,7 @@
 //! Processes of several rings, on real sockets.
 
+mod several;
+
 use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,7 +9,9 @@ use std::time::{Duration, Instant};
 use rota_core::contract::NodeId;
 use rota_multiring::{Place, Rank};
 use rota_node::rings::LevelingName;
-use rota_node::{EngineName, PaxosConfig, RingsConfig, RingsDelivery, RingsNode, VoteStorage};
+use rota_node::{EngineName, PaxosConfig, RingsConfig, RingsNode, VoteStorage};
+
+use several::take;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -22,21 +26,6 @@ fn config(nodes: u16, rings: u16, port: u16) -> RingsConfig {
         ..PaxosConfig::default()
     });
     config
-}
-
-/// Takes messages until there are so many; their places, and their bytes.
-fn take(node: &RingsNode, count: usize) -> Vec<(Place, Vec<u8>)> {
-    let mut all = Vec::new();
-    while all.len() < count {
-        match node.recv_timeout(PATIENCE) {
-            Ok(RingsDelivery::Message(place, message)) => {
-                all.push((place, message.payload.to_vec()));
-            }
-            Ok(RingsDelivery::Configuration(..)) => {}
-            other => panic!("{other:?}, {} of {count}; {:#?}", all.len(), node.status()),
-        }
-    }
-    all
 }
 
 /// All that submit to all rings get one order, whatever engine orders each, and however each keeps up.
@@ -81,10 +70,7 @@ fn three_processes_of_three_rings_deliver_one_order() {
     for node in nodes {
         node.stop().expect("it had not failed");
     }
-    let traces = [1, 2, 3].map(|node| dir.path().join(format!("{node}.jsonl")));
-    let lines = rota_check::multicast::read(&traces).expect("they are whole");
-    let report = rota_check::multicast::check_multicast(&lines);
-    assert!(report.holds(), "{:?}", report.violations);
+    let report = several::judged(dir.path());
     assert_eq!(report.counters.deliveries, 9 * each as u64);
     assert_eq!((report.counters.rings, report.counters.learners), (3, 3));
     let checked = |name: &str| {

@@ -1,5 +1,7 @@
 //! Processes whose partitions subscribe to rings and leave them while they run, on real sockets.
 
+mod several;
+
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -229,10 +231,7 @@ fn a_partition_subscribes_and_leaves_while_it_runs() {
         // A thread that waits for room is let go.
         drop((one, two, third));
     });
-    let traces = [1, 2, 3].map(|node| dir.path().join(format!("{node}.jsonl")));
-    let lines = rota_check::multicast::read(&traces).expect("they are whole");
-    let report = rota_check::multicast::check_multicast(&lines);
-    assert!(report.holds(), "{:?}", report.violations);
+    let report = several::judged(dir.path());
     assert!(report.counters.changes >= 8, "{:?}", report.counters);
 }
 

@@ -270,10 +270,12 @@ impl URing {
 impl URing {
     /// An observer asks for what is decided next, unless it knows of something that it lacks, or has no room.
     pub(super) fn observe(&mut self) {
+        if !self.cx.observes() || self.membership.config().is_none() {
+            return;
+        }
         let learner = &self.learning.learner;
         let has_all = learner.next() >= learner.decided();
-        let observes = self.cx.observes() && self.membership.config().is_some();
-        if !observes || !has_all || !self.learning.hand_out.has_room() {
+        if !has_all || !self.learning.hand_out.has_room() {
             return;
         }
         let next = self.learning.next();

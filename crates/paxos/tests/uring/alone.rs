@@ -48,6 +48,16 @@ pub fn new_here(node: u16) -> Word {
     })
 }
 
+/// What a process says that is outside the first configuration, votes for nothing, and wants to be taken in.
+pub fn outsider() -> Word {
+    Word::Hello(Hello {
+        number: 1,
+        acceptor: None,
+        complete: 0,
+        joins: true,
+    })
+}
+
 pub fn settings() -> URingConfig {
     let ring = (1..=3).map(|node| process(node, 1).node).collect();
     URingConfig::new(ring, &Timers::derive(Timing::Default, 3))

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use rota_core::contract::{Delivery, Engine, Service, SubmitError, Time};
-use rota_paxos::uring::{Hello, URingConfig, Word};
+use rota_paxos::uring::{URingConfig, Word};
 use rota_paxos::{Config, Value, Vote};
 
-use super::alone::{Alone, FOUNDED, acceptor, process, settings};
+use super::alone::{Alone, FOUNDED, acceptor, outsider, process, settings};
 use super::logs::{learnt, many};
 use super::rounds::{coordinator_with, passes, stands};
 use super::rules::batch_of;
@@ -142,13 +142,7 @@ pub fn no_observer_is_taken_in() -> bool {
     let stands_for = |settings: URingConfig| {
         let mut first = coordinator_with(settings);
         first.link(process(4, 1));
-        let here = Hello {
-            number: 1,
-            acceptor: None,
-            complete: 0,
-            joins: true,
-        };
-        first.hear(4, Word::Hello(here).encode(FOUNDED));
+        first.hear(4, outsider().encode(FOUNDED));
         // Its predecessor says nothing, and is not suspected yet.
         let silence = observed().patience.silence / MILLI;
         passes(&mut first, silence - 100, |_, _| {});

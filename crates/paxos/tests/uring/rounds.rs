@@ -8,7 +8,7 @@ use rota_paxos as paxos;
 use rota_paxos::uring::{Hello, Record, URingConfig, Word};
 use rota_paxos::{Promise, Value, Vote};
 
-use super::alone::{Alone, FOUNDED, acceptor, process, settings};
+use super::alone::{Alone, FOUNDED, acceptor, outsider, process, settings};
 use super::rules::{batch_by, batch_of, follow, head, hear_batch, second};
 
 const MILLI: u64 = 1_000_000;
@@ -253,13 +253,7 @@ pub fn who_comes_waits_while_promises_do() -> bool {
     first.write();
     follow_of(&mut first, 2);
     first.link(process(4, 1));
-    let here = Hello {
-        number: 1,
-        acceptor: None,
-        complete: 0,
-        joins: true,
-    };
-    first.hear(4, Word::Hello(here).encode(FOUNDED));
+    first.hear(4, outsider().encode(FOUNDED));
     passes(&mut first, 5_000, |alone, step| {
         silent(alone);
         alone.hear(2, part(1 + step).encode(FOUNDED));

@@ -62,8 +62,8 @@ pub(super) struct Mark {
     pub closed: bool,
     /// `None`: an earlier version wrote it.
     pub run: Option<Run>,
-    /// Something that was answered may be missing, and the owner has not written since then that it knows. While a log
-    /// is being opened of which that is not so: may be missing at the next opening, if this one fails.
+    /// Something that was answered may be missing, and the owner has not written since then that it knows. With
+    /// `opening`: it is missing only if the log does not end there any more.
     pub lost_some: bool,
     /// While a log is being opened whose records may be in the system's memory only: the sum of the place where it ends.
     /// A process that is killed meanwhile takes nothing with it; a disk that fails may.
