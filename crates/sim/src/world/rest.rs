@@ -41,7 +41,8 @@ pub struct Healed {
     since: u64,
     /// The time for which some process still left another alone then.
     left_alone: u64,
-    /// The number of members that had been given up as deaf by then.
+    /// The number of members that had been given up as deaf by then, or within a token-loss time: that verdict needs
+    /// three of them, so most of what it rests on was lost before the end of the faults.
     deaf: u64,
 }
 
@@ -128,8 +129,12 @@ impl<S: System> World<'_, S> {
     }
 
     /// All has to be agreed on, and handed out, within some time.
-    fn look_while_healing(&mut self, healed: Healed, confs: u64) {
+    fn look_while_healing(&mut self, mut healed: Healed, confs: u64) {
         let since = healed.since;
+        if self.now <= since + self.plan.ring.timers.token_loss {
+            healed.deaf = self.given_up_as_deaf();
+            self.phase = Phase::Healing(healed);
+        }
         self.look_who_stays_out(since);
         if self.is_silent(since) {
             let what = format!(
