@@ -9,7 +9,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use rota_core::contract::{Configuration, Delivery, Message};
 
-use crate::feed::{Announced, Feed, Leveled};
+use crate::feed::{Feed, Leveled};
 use crate::merge::{Merge, Merged, Need, PushError};
 use crate::mutants::{self, Mutant};
 use crate::notice::Command;
@@ -40,7 +40,8 @@ pub enum RingsDelivery {
     /// Nothing is delivered any more.
     Refounded(Rank),
     /// The partition has subscribed to a ring: its messages from this point on are delivered, too. At all replicas of
-    /// the partition this comes at this point, behind everything before it, and before everything behind it.
+    /// the partition this comes at this point, behind everything before it, and before everything behind it. What is
+    /// submitted to the ring from now on is ordered behind the point.
     Subscribed(Rank, Point),
     /// The partition has left a ring: nothing of it behind this point is delivered. At all replicas this comes at this
     /// point.
@@ -78,7 +79,8 @@ pub struct RingsLearner {
     merge: Merge<Item>,
     /// The place of which the application is told when it has come there.
     stop: Option<Stop>,
-    /// The next message or notice, which stands behind that place, or where subscriptions change.
+    /// The next message or notice, which stands behind that place, or where subscriptions change: until the ring that is
+    /// new has come there, too.
     held: Option<Merged<Item>>,
     /// The greatest round for which each ring was said to be needed.
     asked: BTreeMap<Rank, Round>,
@@ -213,6 +215,10 @@ impl RingsLearner {
             && let Some(merged) = self.held.take().or_else(|| self.merge.poll())
         {
             let round = merged.place.round;
+            if self.waits_for_ring(round) {
+                self.held = Some(merged);
+                return None;
+            }
             if !mutants::on(Mutant::A37)
                 && let Some(told) = self.change_at(round)
             {
@@ -239,6 +245,9 @@ impl RingsLearner {
             return None;
         }
         let round = self.merge.point()?.round;
+        if self.waits_for_ring(round) {
+            return None;
+        }
         let change = self.change_at(round);
         let is_there = self.stop.as_ref().is_some_and(|stop| round >= stop.round);
         let is_told = is_there && self.knows_point();
@@ -354,23 +363,6 @@ impl RingsLearner {
             is_news
         });
         needs
-    }
-
-    /// A ring that this process coordinates has proposed values: returns what another ring that it coordinates is told
-    /// of that, so that it skips up to there while they are decided.
-    pub fn announces(&self, from: Rank, announced: Announced, to: Rank) -> Option<Announced> {
-        if from == to || !self.has(from) || !self.has(to) {
-            return None;
-        }
-        // A ring that stands behind the other one in a round is not waited for in that round.
-        let round = match to < from {
-            true => Some(announced.round),
-            false => announced.round.checked_sub(1),
-        };
-        Some(Announced {
-            round: round?,
-            ..announced
-        })
     }
 }
 

@@ -51,6 +51,8 @@ pub enum Mutant {
     A42,
     /// A ring that is founded begins where the control ring is, however far the others have come.
     A43,
+    /// The application is told of a subscription before the ring has come to where it begins.
+    A44,
 }
 
 #[cfg(feature = "mutants")]

@@ -98,23 +98,16 @@ fn is_of(ring: Rank) -> impl Fn(&Told) -> bool {
     move |told| matches!(told, Told::Message(place, _) if place.rank == ring)
 }
 
-/// Submits to the new ring until one of its messages is delivered: those that get a place before the round of the
-/// subscription are delivered by nobody of the partition.
-fn submit_until_heard(from: &RingsNode, to: &RingsNode, all: &mut Vec<Told>) {
-    for number in 100..120_u64 {
-        from.submit(NEW, &number.to_le_bytes())
-            .expect("there is room");
-        match to.recv_timeout(Duration::from_secs(3)) {
-            Ok(RingsDelivery::Message(place, message)) => {
-                let number = message.payload[..8].try_into().expect("8 bytes");
-                all.push(Told::Message(place, u64::from_le_bytes(number)));
-                return assert_eq!(place.rank, NEW);
-            }
-            Err(_) | Ok(RingsDelivery::Configuration(..)) => {}
-            other => panic!("{other:?}"),
-        }
-    }
-    panic!("nothing is delivered; {:?}", to.status());
+/// Submits one message to the new ring, as soon as one process was told of the subscription: it is delivered.
+fn submit_and_hear(from: &RingsNode, to: &RingsNode, all: &mut Vec<Told>) {
+    from.submit(NEW, &100_u64.to_le_bytes())
+        .expect("there is room");
+    let told = next(to).expect("a message");
+    assert!(
+        matches!(told, Told::Message(place, 100) if place.rank == NEW),
+        "{told:?}"
+    );
+    all.push(told);
 }
 
 /// Takes until so many messages of the new ring have come.
@@ -251,7 +244,7 @@ fn who_was_away_is_on_the_ring_when_it_is_back() {
     let founded = found(&one, few).expect("it is founded");
     one.subscribe(NEW).expect("it is on the ring");
     take(&one, &mut first, is_subscribed);
-    submit_until_heard(&one, &one, &mut first);
+    submit_and_hear(&one, &one, &mut first);
     let third = start(3);
     let mut late = Vec::new();
     take(&third, &mut late, is_of(NEW));
@@ -481,7 +474,7 @@ fn a_founder_that_ends_leaves_a_ring_or_none() {
     assert!(is_over || answer == Ok(founded), "{answer:?} {founded:?}");
     one.subscribe(NEW).expect("it is on the ring");
     take(&one, &mut first, is_subscribed);
-    submit_until_heard(&one, &one, &mut first);
+    submit_and_hear(&one, &one, &mut first);
     let mut other = Vec::new();
     take(&third, &mut other, is_of(NEW));
     assert_eq!(other, first);
@@ -511,7 +504,7 @@ fn a_ring_waits_for_its_acceptors_and_holds_up_no_other() {
     assert!(first.iter().all(is_of(ONE)), "{first:?}");
     let _third = start(3);
     take(&one, &mut first, is_subscribed);
-    submit_until_heard(&two, &one, &mut first);
+    submit_and_hear(&two, &one, &mut first);
     take(&two, &mut second, is_of(NEW));
     assert_eq!(first, second);
 }

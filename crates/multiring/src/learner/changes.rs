@@ -319,6 +319,17 @@ impl RingsLearner {
         }
     }
 
+    /// Whether a subscription that takes effect in a round or before waits for its ring to come there. Until then what
+    /// the application submits to the ring, as it was told of the subscription, might be ordered before that, and be
+    /// delivered by nobody.
+    pub(super) fn waits_for_ring(&self, round: Round) -> bool {
+        let due = self.pending().filter(|change| change.effective <= round);
+        due.is_some_and(|change| match change.what {
+            What::Subscribe(of, _) => !self.merge.has_begun(of.rank),
+            What::Leave(_) => false,
+        })
+    }
+
     /// Everything before a round was delivered: the change that takes effect there, or before, is done. Returns what the
     /// application is told of that.
     pub(super) fn change_at(&mut self, round: Round) -> Option<RingsDelivery> {

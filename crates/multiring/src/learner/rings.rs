@@ -8,6 +8,7 @@ use alloc::collections::BTreeSet;
 
 use super::changes::Changes;
 use super::{RingsDelivery, RingsLearner};
+use crate::feed::Announced;
 use crate::mutants::{self, Mutant};
 use crate::order::{Constants, Rank};
 
@@ -85,6 +86,23 @@ impl RingsLearner {
     /// application is told.
     pub fn on_refounded(&mut self, rank: Rank) -> Option<RingsDelivery> {
         self.end(RingsDelivery::Refounded(rank))
+    }
+
+    /// A ring that this process coordinates has proposed values: returns what another ring that it coordinates is told
+    /// of that, so that it skips up to there while they are decided.
+    pub fn announces(&self, from: Rank, announced: Announced, to: Rank) -> Option<Announced> {
+        if from == to || !self.has(from) || !self.has(to) {
+            return None;
+        }
+        // A ring that stands behind the other one in a round is not waited for in that round.
+        let round = match to < from {
+            true => Some(announced.round),
+            false => announced.round.checked_sub(1),
+        };
+        Some(Announced {
+            round: round?,
+            ..announced
+        })
     }
 
     /// Whether this process is on all rings that it delivers. A learner of no partition is from the beginning.

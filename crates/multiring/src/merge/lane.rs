@@ -134,6 +134,11 @@ impl<T> Lane<T> {
         self.from
     }
 
+    /// Whether everything before the round in which it begins is known.
+    pub fn has_begun(&self) -> bool {
+        self.next >= self.of.first_of(self.from)
+    }
+
     pub const fn bytes(&self) -> usize {
         self.bytes
     }

@@ -66,6 +66,13 @@ impl<T> Merge<T> {
         }
     }
 
+    /// Whether a ring is known up to where the learner begins to deliver it: whatever the ring orders from now on is
+    /// behind that.
+    pub fn has_begun(&self, rank: Rank) -> bool {
+        let lane = self.lanes.get(&rank);
+        lane.is_some_and(Lane::has_begun) || mutants::on(Mutant::A44)
+    }
+
     /// The learner has left a ring. Returns the first instance of which nothing has come.
     pub fn remove(&mut self, rank: Rank) -> Instance {
         self.run = None;

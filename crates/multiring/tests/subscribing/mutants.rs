@@ -8,9 +8,9 @@ use rota_multiring::mutants::{self, Mutant};
 use super::world::World;
 
 /// Each with the property, or the beginning of what is said besides.
-const FOUND: [(Mutant, &str); 10] = [
+const FOUND: [(Mutant, &str); 11] = [
     (Mutant::A13, "told late"),
-    (Mutant::A26, "AM-S"),
+    (Mutant::A26, "AM-C"),
     (Mutant::A32, "AM-C"),
     (Mutant::A33, "AM-C"),
     (Mutant::A34, "AM-C"),
@@ -19,6 +19,7 @@ const FOUND: [(Mutant, &str); 10] = [
     (Mutant::A37, "told late"),
     (Mutant::A38, "stuck"),
     (Mutant::A41, "delivery"),
+    (Mutant::A44, "told early"),
 ];
 
 /// The seeds that are run with each.

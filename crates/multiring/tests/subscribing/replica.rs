@@ -252,6 +252,7 @@ impl Replica {
             }
             RingsDelivery::Subscribed(rank, point) => {
                 self.change(point.round, trace);
+                self.begins_with(rank, point.round, trace);
                 trace.has(self.who, &self.part, (rank.0, point.round));
                 (self.digest, rank, point).hash(&mut hasher);
                 self.digest = hasher.finish();
@@ -275,6 +276,19 @@ impl Replica {
             trace
                 .wrong
                 .push(format!("told late: a change at {round} behind {last:?}"));
+        }
+    }
+
+    /// A ring has come to where the subscription to it begins: what is submitted to it now is delivered.
+    fn begins_with(&self, rank: Rank, round: Round, trace: &mut Trace) {
+        let mut rings = self.learner.rings();
+        let first = rings
+            .find(|of| of.rank == rank)
+            .map(|of| of.first_of(round));
+        let told = self.told[&rank];
+        if first.is_none_or(|first| told < first) {
+            let wrong = format!("told early: {rank:?} is at {told}, and begins at {first:?}");
+            trace.wrong.push(wrong);
         }
     }
 
