@@ -58,6 +58,16 @@ impl RingsLearner {
         self
     }
 
+    /// The same learner of a partition, in a process that only observes these rings and can order nothing there: it gives
+    /// its notices to others that the partition has. A wish waits while there are none.
+    #[must_use]
+    pub fn observes(mut self, rings: impl IntoIterator<Item = Rank>) -> Self {
+        if let Some(changes) = &mut self.changes {
+            changes.wishes.observe(rings);
+        }
+        self
+    }
+
     /// This process is on a ring that was founded: whatever comes of that comes from now on. Returns what the application
     /// is told, if that is the end.
     pub fn on_founded(&mut self, of: Constants) -> Option<RingsDelivery> {

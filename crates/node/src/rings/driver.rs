@@ -115,7 +115,7 @@ impl<A: RingsApp> RingsDriver<A> {
         let wanted = begins.subscribed(me, (&rings, of_file), may_come)?;
         let trace = begins.trace(config, me, &wanted)?;
         let configured = &rings[..of_file];
-        let learner = begins.learner((configured, new_rings.absent()), wanted);
+        let learner = begins.learner(me, (configured, new_rings.absent()), wanted);
         let hub = Rc::new(RefCell::new(MergedDelivery::new(learner, app, trace)));
         let open = |ring: &NodeConfig| opening::open_lane(ring, me, begins, &hub);
         let drivers = configured.iter().map(open);
