@@ -148,7 +148,7 @@ fn a_ring_that_was_founded_is_subscribed_to_as_any_other() {
     assert_eq!(learner.wish(Wish::Subscribe(NEW)), Ok(()));
     let (ring, hold) = learner.next_notice().expect("a hold");
     assert_eq!((ring, hold.command), (NEW, Command::Hold));
-    learner.on_given((ring, hold));
+    learner.on_given_behind((ring, hold), 1);
     notice(&mut learner, NEW, (1, Command::Hold));
     let next = learner
         .next_notice()

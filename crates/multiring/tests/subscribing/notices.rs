@@ -75,7 +75,7 @@ fn a_hold_that_nobody_ordered_is_let_go_and_who_wants_the_ring_comes_to_an_end()
     let mut told = None;
     let mut holds = 0;
     while let Some(given) = learner.next_notice() {
-        learner.on_given(given);
+        learner.on_given_behind(given, 1);
         assert_eq!((given.0, given.1.command), (TWO, Command::Hold));
         holds += 1;
         assert!(holds < 100, "it is bounded");

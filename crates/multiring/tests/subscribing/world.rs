@@ -226,13 +226,16 @@ impl World {
 
     /// A notice that a wish needs is on its way.
     fn give(&mut self, replica: usize) -> bool {
-        let learner = &mut self.replicas[replica].learner;
-        let Some((rank, notice)) = learner.next_notice() else {
+        let Some((rank, notice)) = self.replicas[replica].learner.next_notice() else {
             return false;
         };
-        learner.on_given((rank, notice));
         let ring = self.rings.iter().position(|ring| ring.of.rank == rank);
         let ring = ring.expect("a ring");
+        // The process may know of more that is decided than its learner was told, and of less than there is.
+        let (told, next) = (self.replicas[replica].told[&rank], self.rings[ring].next());
+        let decided = told + self.late.below(next.saturating_sub(told) + 1);
+        let learner = &mut self.replicas[replica].learner;
+        learner.on_given_behind((rank, notice), decided);
         self.given.push((replica, (ring, notice.encode())));
         true
     }
