@@ -14,8 +14,8 @@ use rota_net::RpcConnection;
 use rota_node::VoteStorage;
 use rota_resp::Reply;
 
-use rota_kv::KvConfig;
 use rota_kv::store::{Action, Answer, Answered, Batch, Operation, Outcome};
+use rota_kv::{Kv, KvConfig};
 
 use cluster::{Cluster, node};
 
@@ -139,4 +139,49 @@ fn who_waits_for_the_own_partition_holds_up_nobody_who_does_not() {
             "nobody is told anything yet"
         );
     }
+}
+
+/// A process that has just begun, and whose clock was wrong, gave keys lives by that clock: they ended early or late.
+#[test]
+fn who_knows_no_other_clock_gives_no_key_an_end() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let of = (directory.path(), VoteStorage::Async);
+    let mut config = KvConfig::loopback((2, 2), 22_840, of);
+    config.kv.patience_ms = Some(2_000);
+    let mut deaf = config.clone();
+    // Its rings are as they should be, and it finds no other process where the file says that those are.
+    for process in deaf.kv.process.iter_mut().skip(1) {
+        process.link_port += 60;
+    }
+    let mut cluster = Cluster::of(config);
+    let start = |config: &KvConfig, number| Kv::start(config, node(number)).expect("it starts");
+    for name in ["votes", "states"] {
+        std::fs::create_dir_all(directory.path().join(name)).expect("it is ours");
+    }
+    let _others = [2, 3, 4].map(|number| start(&cluster.config, number));
+    let one = start(&deaf, 1);
+    let mut client = cluster.client(1);
+    // A key of its own partition.
+    assert_eq!(client.insist("SET b 1"), Reply::OK);
+    for line in [
+        "SET b 2 EX 100",
+        "EXPIRE b 100",
+        "EXPIREAT b 1",
+        "GETEX b PX 1",
+    ] {
+        let reply = client.say(line);
+        let is_refused = matches!(&reply, Reply::Error(text) if text.starts_with("TRYAGAIN"));
+        assert!(is_refused, "{line}: {reply:?}");
+    }
+    assert_eq!(client.say("GET b"), Reply::from("1"));
+    assert_eq!(client.say("PERSIST b"), Reply::Integer(0), "it has no end");
+    assert_eq!(client.say("SET b 3 KEEPTTL"), Reply::OK);
+    drop(one);
+    // With the right file it hears the others, and knows the time.
+    cluster.config.kv.patience_ms = None;
+    let _one = start(&cluster.config, 1);
+    let mut client = cluster.client(1);
+    assert_eq!(client.insist("SET b 2 EX 100"), Reply::OK);
+    let lives = client.insist("TTL b");
+    assert!(matches!(lives, Reply::Integer(90..=100)), "{lives:?}");
 }

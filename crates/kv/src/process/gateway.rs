@@ -192,7 +192,9 @@ impl Gateway {
     ) -> Result<Option<Vec<Vec<Outcome>>>, OrderError> {
         let to = batch.to(map);
         let is_look = batch.only_looks();
-        if !is_look && (to.len() > 1 || map.is_of_one()) {
+        // A life is reckoned from this time, also in one partition: a clock that nobody else has would end it early or late.
+        let counts = to.len() > 1 || map.is_of_one() || batch.limits_lives();
+        if !is_look && counts {
             self.knows_time(&to, until).await?;
         }
         batch.stamp = match is_look {
@@ -255,7 +257,7 @@ impl Gateway {
         }))
     }
 
-    /// Waits until the time may be believed, for a batch whose time counts for all partitions.
+    /// Waits until the time may be believed, for a batch whose time counts for all partitions, or for lives of keys.
     async fn knows_time(&self, to: &Partitions, until: Instant) -> Result<(), OrderError> {
         while !self.clock.is_known() {
             if let Some(away) = self.away(to) {

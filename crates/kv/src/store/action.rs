@@ -93,6 +93,16 @@ pub enum Action<'a> {
     DeleteFields(Vec<&'a [u8]>),
 }
 
+impl Action<'_> {
+    /// Whether a life begins that comes to an end: what it is depends on the time of the command.
+    pub(super) const fn limits_life(&self) -> bool {
+        let (Self::Set { life, .. } | Self::Lives(life, _) | Self::GetAndLives(life)) = self else {
+            return false;
+        };
+        matches!(life, Life::Until(_) | Life::For(_))
+    }
+}
+
 impl Life {
     fn put(self, out: &mut Vec<u8>) {
         let (kind, time) = match self {

@@ -199,6 +199,12 @@ impl<'a> Batch<'a> {
         self.operations.iter().any(Operation::writes)
     }
 
+    /// Whether keys get lives that come to an end: whoever has the batch ordered has to know the time.
+    pub fn limits_lives(&self) -> bool {
+        let mut operations = self.operations.iter();
+        operations.any(|one| matches!(one, Operation::Key(_, action) if action.limits_life()))
+    }
+
     /// Whether the batch only reads.
     pub fn only_looks(&self) -> bool {
         self.conditions.is_empty() && !self.writes()
