@@ -6,13 +6,14 @@ mod common;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
 
-use rota_kv::KvConfig;
+use rota_kv::{Kv, KvConfig};
 use rota_node::VoteStorage;
 use rota_resp::Reply;
 
 use cluster::{Cluster, node};
-use common::Client;
+use common::{Client, PATIENCE};
 
 fn number(client: &mut Client, line: &str) -> i64 {
     match client.insist(line) {
@@ -34,6 +35,35 @@ fn get(cluster: &Cluster, number: u16, path: &str, host: &str) -> String {
 
 fn bulk(text: &str) -> Reply {
     Reply::from(text)
+}
+
+/// Nobody compared the files, as long as no slots had moved.
+#[test]
+fn processes_whose_files_deal_out_other_slots_say_so() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let of = (directory.path(), VoteStorage::Memory);
+    let mut cluster = Cluster::of(KvConfig::loopback((2, 1), 22_760, of));
+    let dealt = |slots: [&str; 2]| {
+        let mut config = cluster.config.clone();
+        let partitions = config.kv.partition.iter_mut();
+        for (partition, slots) in partitions.zip(slots) {
+            partition.slots = Some(slots.to_owned());
+        }
+        config
+    };
+    let even = dealt(["0-8191", "8192-16383"]);
+    let other = dealt(["0-99", "100-16383"]);
+    cluster.config = even.clone();
+    let _processes = [(&even, 1), (&other, 2)]
+        .map(|(config, number)| Kv::start(config, node(number)).expect("it starts"));
+    let began = Instant::now();
+    for number in [1, 2] {
+        let line = "rota_kv_maps_refused_total ";
+        while get(&cluster, number, "/metrics", "localhost").contains(&format!("{line}0\n")) {
+            assert!(began.elapsed() < PATIENCE, "process {number} says nothing");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
 }
 
 #[test]
@@ -110,6 +140,7 @@ fn any_process_has_all_keys_and_a_process_that_goes_stops_nobody() {
         "rota_kv_unreadable_total 0\n",
         "rota_kv_questions_refused_total 0\n",
         "rota_kv_links_ended_total 0\n",
+        "rota_kv_maps_refused_total 0\n",
         "rota_kv_answers_kept ",
         "rota_kv_answers_kept_bytes ",
         "rota_kv_settled 1\n",

@@ -166,13 +166,13 @@ impl Inner {
         id
     }
 
-    /// Asks for the map of the other process, which knows of a later epoch.
+    /// Asks for the map of the other process: once on each connection, and when it knows of a later epoch.
     fn ask_for_map(&self) {
-        let (maps, node) = (Arc::clone(&self.maps), self.other.node);
+        let (maps, counts) = (Arc::clone(&self.maps), Arc::clone(&self.counts));
+        let node = self.other.node;
         self.ask(Ask::Map, move |told| {
-            let map = told.ok().and_then(|bytes| Map::decode(&mut Reader(&bytes)));
-            if map.is_some_and(|map| !maps.hear(map)) {
-                tracing::error!(%node, "another process began with other slots of partitions");
+            if let Ok(bytes) = told {
+                hear_map((&maps, &counts), node, &bytes);
             }
         });
     }
@@ -220,6 +220,7 @@ impl Inner {
             }
             *asks = Some(Arc::clone(&queue));
         }
+        self.ask_for_map();
         let of = Arc::clone(self);
         let hears = thread::Builder::new().name("rota-kv-hear".to_owned());
         let hears = hears.spawn(move || of.hear(hearing));
@@ -271,6 +272,20 @@ impl Inner {
     }
 }
 
+/// Takes in the map of another process. One that cannot be read, or that began with other slots than the file here has,
+/// is counted, and the log says so.
+fn hear_map((maps, counts): (&Maps, &Counts), node: NodeId, bytes: &[u8]) {
+    match Map::decode(&mut Reader(bytes)).map(|map| maps.hear(map)) {
+        Some(true) => return,
+        Some(false) => tracing::error!(
+            %node,
+            "another process began with other slots of partitions: its file and the one here differ"
+        ),
+        None => tracing::error!(%node, "the map of slots of another process cannot be read"),
+    }
+    counts.maps_refused.fetch_add(1, SeqCst);
+}
+
 /// Sends messages, and one every [`ALIVE`] that this process is there, until the connection is to end or breaks.
 pub(super) fn say<T>(
     mut saying: Saying,
@@ -303,6 +318,24 @@ mod tests {
     use super::*;
     use rota_core::contract::Incarnation;
     use std::net::TcpListener;
+
+    #[test]
+    fn a_map_that_is_not_taken_is_counted() {
+        let all = [1, 2].map(Partition);
+        let maps = Maps::new(Map::even(&all).expect("two"));
+        let counts = Counts::default();
+        let hear = |map: &Map, cut: usize| {
+            let mut bytes = Vec::new();
+            map.encode(&mut bytes);
+            let node = NodeId::new(2).expect("not 0");
+            hear_map((&maps, &counts), node, &bytes[..bytes.len() - cut]);
+            counts.maps_refused.load(SeqCst)
+        };
+        assert_eq!(hear(&maps.own(), 0), 0, "it is that of this store");
+        assert_eq!(hear(&maps.own(), 1), 1, "it cannot be read");
+        let other = Map::of_ranges(&all, &[(all[0], 0, 99), (all[1], 100, 16_383)]);
+        assert_eq!(hear(&other.expect("a map"), 0), 2, "it began otherwise");
+    }
 
     /// A link that had just connected did not end: its queue was taken away before it was there.
     #[test]

@@ -175,6 +175,11 @@ impl Of {
                 &links.ended,
                 "Connections of other processes that ended, as those took too little of what they had asked for.",
             ),
+            (
+                "maps_refused",
+                &links.maps_refused,
+                "Maps of slots of other processes that this version cannot read, or that began with other slots than the file here has.",
+            ),
         ];
         for (name, count, help) in counted {
             text.one((name, "counter"), help, count.load(SeqCst));

@@ -37,6 +37,8 @@ pub(super) struct Counts {
     pub(super) refused: AtomicU64,
     /// Connections that ended since the other process took too little of what it had asked for.
     pub(super) ended: AtomicU64,
+    /// Maps of slots of other processes that could not be read, or that began with other slots than the own one.
+    pub(super) maps_refused: AtomicU64,
 }
 
 struct Queue<T> {
