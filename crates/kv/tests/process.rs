@@ -37,6 +37,57 @@ fn bulk(text: &str) -> Reply {
     Reply::from(text)
 }
 
+/// A step of a walk: the number of the next place, and the keys.
+fn walk(client: &mut Client, from: &str) -> (String, Vec<Reply>) {
+    let Reply::Array(parts) = client.insist(&format!("SCAN {from} COUNT 5")) else {
+        panic!("a walk");
+    };
+    match <[Reply; 2]>::try_from(parts) {
+        Ok([Reply::Bulk(next), Reply::Array(keys)]) => {
+            let next = String::from_utf8(next.to_vec());
+            (next.expect("a number"), keys)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_walk_goes_on_where_it_began_and_is_refused_elsewhere() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut cluster = Cluster::start((2, 1), 22_720, directory.path());
+    let [mut one, mut other] = [1, 2].map(|number| cluster.client(number));
+    for number in 10..40 {
+        assert_eq!(one.insist(&format!("SET k{number} x")), Reply::OK);
+    }
+    // Both have walks, and the other's are further: none of its places may be taken for one of the first's.
+    let (mine, mut keys) = walk(&mut one, "0");
+    let (mut theirs, _) = walk(&mut other, "0");
+    for _ in 0..2 {
+        theirs = walk(&mut other, &theirs).0;
+    }
+    let refused = |reply: Reply| {
+        let is = matches!(&reply, Reply::Error(text) if text.starts_with("ERR invalid cursor"));
+        assert!(is, "{reply:?}");
+    };
+    refused(other.say(&format!("SCAN {mine}")));
+    refused(one.say(&format!("SCAN {theirs}")));
+    // On another connection of the process that gave the number the walk comes to its end.
+    let (mut at, mut again) = (mine.clone(), cluster.client(1));
+    while at != "0" {
+        let (next, more) = walk(&mut again, &at);
+        keys.extend(more);
+        at = next;
+    }
+    assert_eq!(keys.len(), 30);
+    // A process that comes back does not take an old number for a new place.
+    cluster.end(1);
+    cluster.begin(1);
+    let mut one = cluster.client(1);
+    let (_, first) = walk(&mut one, "0");
+    assert!(!first.is_empty());
+    refused(one.say(&format!("SCAN {mine}")));
+}
+
 /// Nobody compared the files, as long as no slots had moved.
 #[test]
 fn processes_whose_files_deal_out_other_slots_say_so() {

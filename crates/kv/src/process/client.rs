@@ -22,6 +22,9 @@ const BATCH_COMMANDS: usize = 128;
 const MOST_ITEMS: usize = 512;
 /// The bytes of replies at which these leave, though more are to come.
 const REPLY_BYTES: usize = 256 << 10;
+/// The reply to who walks on from a place that this process does not know.
+const UNKNOWN_WALK: &str =
+    "ERR invalid cursor: this process has not given it, or has forgotten it; begin with 0 again";
 
 fn limits() -> Limits {
     Limits {
@@ -50,6 +53,8 @@ pub(super) struct Client<'a> {
     items: Vec<Item>,
     /// The bytes of answers that are known and not written yet.
     answered: usize,
+    /// The number of the place from which a walk goes on that is being answered; 0: the beginning.
+    walks_from: u64,
 }
 
 /// Serves a client until it goes.
@@ -69,6 +74,7 @@ pub(super) async fn serve(
         bytes: 0,
         items: Vec::new(),
         answered: 0,
+        walks_from: 0,
     };
     loop {
         let is_on = client.take_all().await?;
@@ -136,8 +142,13 @@ impl Client<'_> {
             }
             Step::Order(work) => self.order(work).await?,
             Step::Walk(at, walk) => {
-                let from = self.server.walks.of(at);
+                let Some(from) = self.server.walks.of(at) else {
+                    self.say(Reply::error(UNKNOWN_WALK));
+                    return Ok(true);
+                };
+                self.walks_from = at;
                 self.order(Work::Walk(Walk { from, ..walk })).await?;
+                self.walks_from = 0;
             }
             Step::Map => self.say(shown(&self.server.gateway.maps.now())),
             Step::Move(slots, to) => {
@@ -258,7 +269,7 @@ impl Client<'_> {
                 Reply::OK
             }
             Done::Walked(keys, next) => {
-                let at = next.map_or(0, |next| self.server.walks.keep(next));
+                let at = next.map_or(0, |next| self.server.walks.keep(self.walks_from, next));
                 let keys = keys.into_iter().map(Reply::Bulk).collect();
                 Reply::Array(vec![Reply::from(at.to_string()), Reply::Array(keys)])
             }

@@ -350,7 +350,7 @@ impl Begins<'_> {
                 self.at(process, process.link_port)
             })?,
             guests: Arc::new(Guests::new(users, self.sealer()?, kv.clients())),
-            walks: Walks::default(),
+            walks: Walks::new(drawn()?),
             recent: Arc::clone(&self.recent),
             seen: Mutex::default(),
             most_bytes: most_mib << 20,
