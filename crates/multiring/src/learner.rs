@@ -51,8 +51,8 @@ pub enum RingsDelivery {
     /// The partition does not subscribe to this ring, as this process has asked for: none of the holds that were ordered
     /// for that serves, as one far behind them was let go. This delivery is not in the order of all rings.
     NotHeld(Rank),
-    /// The partition subscribes to a ring that this process is not on, or that it knows by other constants. Nothing is
-    /// delivered any more.
+    /// The partition subscribes to a ring that this process is not on or only observes, or that it knows by other
+    /// constants. Nothing is delivered any more.
     Unreachable(Rank),
 }
 

@@ -4,7 +4,7 @@
 //! A wish is looked at again and again until it is true, whatever becomes of notices: one that is void since another
 //! change was pending is given again, and so is one that was ordered in a ring which the partition had left by then.
 
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::VecDeque;
 use core::{error, fmt};
 use rota_paxos::uring::accounts::Partition;
 
@@ -63,16 +63,9 @@ pub(crate) struct Wishes {
     behind: Instance,
     /// The holds for the first wish that came to nothing, since the last one that serves.
     spent_holds: u32,
-    /// The rings in which this process can order nothing.
-    observed: BTreeSet<Rank>,
 }
 
 impl Wishes {
-    /// This process only observes these rings: others order its notices.
-    pub fn observe(&mut self, rings: impl IntoIterator<Item = Rank>) {
-        self.observed.extend(rings);
-    }
-
     /// Takes a wish, if there is room.
     pub fn push(&mut self, wish: Wish) -> Result<(), Refusal> {
         if self.waiting.len() >= MOST {
@@ -97,8 +90,7 @@ impl Wishes {
         if subscriptions.pending().is_some() {
             return None;
         }
-        let mut rings = subscriptions.rings();
-        let own = rings.find(|ring| !self.observed.contains(ring))?;
+        let own = subscriptions.rings().next()?;
         while let Some(wish) = self.waiting.front() {
             let (Wish::Subscribe(rank) | Wish::Leave(rank)) = *wish;
             let (is_there, hold) = (subscriptions.has(rank), held(rank));
@@ -321,22 +313,6 @@ mod tests {
         wishes.on_cancelled(Command::Cancel(Rank(3), 20));
         assert_eq!(next(&mut wishes, &of, Some(24)), None, "another one's hold");
         assert!(wishes.waiting.is_empty());
-    }
-
-    /// A ring that this process only observes took no notice of it, and the wish waited for ever.
-    #[test]
-    fn a_ring_that_is_only_observed_is_given_no_notice() {
-        let (mut wishes, mut of) = (Wishes::default(), Subscriptions::new([Rank(1), Rank(2)]));
-        wishes.observe([Rank(1)]);
-        wishes.push(Wish::Leave(Rank(1))).expect("there is room");
-        let leave = Command::Leave(Rank(1));
-        assert_eq!(next(&mut wishes, &of, None), Some((2, leave)));
-        // Not while it is on none of the partition's rings.
-        wishes.on_change();
-        of.leave(at(7), Constants::new(Rank(2))).expect("it has it");
-        of.reach(8);
-        assert_eq!(next(&mut wishes, &of, None), None);
-        assert_eq!(wishes.len(), 1, "others may change that");
     }
 
     #[test]

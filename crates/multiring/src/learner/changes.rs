@@ -32,7 +32,7 @@ pub(super) struct Changes {
     subscriptions: Subscriptions,
     /// Of rings that it neither has nor keeps: the first instance of which nothing has come.
     told: BTreeMap<Rank, Instance>,
-    pub(super) wishes: Wishes,
+    wishes: Wishes,
     /// The notices that could not be read.
     unreadable: u64,
     /// A point is to be taken when no change is pending any more.

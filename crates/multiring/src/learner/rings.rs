@@ -19,17 +19,21 @@ pub(super) struct Founding {
     hears: bool,
     /// The rings that there are, and on which it is not.
     absent: BTreeSet<Rank>,
+    /// The rings that it only observes.
+    observed: BTreeSet<Rank>,
 }
 
 impl Changes {
     /// Whether this process never delivers a ring with these constants.
     pub(super) fn is_unreachable(&self, of: &Constants) -> bool {
+        let Founding {
+            hears,
+            absent,
+            observed,
+        } = &self.founding;
         match self.known.get(&of.rank) {
-            Some(known) => known != of,
-            None => {
-                let Founding { hears, absent } = &self.founding;
-                !hears || absent.contains(&of.rank) || mutants::on(Mutant::A41)
-            }
+            Some(known) => known != of || observed.contains(&of.rank),
+            None => !hears || absent.contains(&of.rank) || mutants::on(Mutant::A41),
         }
     }
 }
@@ -50,20 +54,18 @@ impl RingsLearner {
     #[must_use]
     pub fn hears_of_rings(mut self, absent: impl IntoIterator<Item = Rank>) -> Self {
         if let Some(changes) = &mut self.changes {
-            changes.founding = Founding {
-                hears: true,
-                absent: absent.into_iter().collect(),
-            };
+            changes.founding.hears = true;
+            changes.founding.absent = absent.into_iter().collect();
         }
         self
     }
 
-    /// The same learner of a partition, in a process that only observes these rings and can order nothing there: it gives
-    /// its notices to others that the partition has. A wish waits while there are none.
+    /// The same learner of a partition, in a process that only observes these rings, and so can order none of its marks
+    /// there: its partition may not subscribe to them.
     #[must_use]
     pub fn observes(mut self, rings: impl IntoIterator<Item = Rank>) -> Self {
         if let Some(changes) = &mut self.changes {
-            changes.wishes.observe(rings);
+            changes.founding.observed = rings.into_iter().collect();
         }
         self
     }

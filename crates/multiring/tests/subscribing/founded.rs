@@ -140,6 +140,16 @@ fn who_is_not_on_the_ring_does_not_wait_for_it() {
     assert_eq!(deaf.poll(), unreachable(NEW));
 }
 
+/// A process that only observes a ring can order none of its marks there: it would wait for ever to change anything.
+#[test]
+fn who_only_observes_the_ring_says_so() {
+    let both = [Constants::new(ONE), new_ring()];
+    let learner = RingsLearner::new([both[0]], None).of_partition(PARTITION, both, &[]);
+    let mut learner = learner.observes([NEW]);
+    notice(&mut learner, ONE, (1, Command::Subscribe(new_ring(), 1)));
+    assert_eq!(learner.poll(), Some(RingsDelivery::Unreachable(NEW)));
+}
+
 #[test]
 fn a_ring_that_was_founded_is_subscribed_to_as_any_other() {
     let mut learner = learner();

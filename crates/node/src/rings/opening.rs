@@ -92,7 +92,6 @@ impl Beginning {
         let known = rings.iter().filter_map(|ring| ring.ring_of);
         let spent = resume.map_or(&[][..], |resume| &resume.spent);
         let learner = learner.of_partition(partition, known.map(|of| of.constants), spent);
-        // Another replica may have the partition subscribe to a ring that this node only observes.
         let observed = rings.iter().filter(|ring| ring.observers().contains(&me));
         let observed = observed.filter_map(|ring| ring.ring_of);
         let learner = learner.observes(observed.map(|of| of.constants.rank));
