@@ -137,8 +137,8 @@ fn clients_that_harm_take_no_memory_without_a_bound_and_stop_nobody() {
         let mut guest = TcpStream::connect(address).expect("it is let in");
         let begins = b"*2\r\n$3\r\nGET\r\n$536870912\r\n";
         guest.write_all(begins).expect("it is heard");
-        // Some of it comes, and is not kept.
-        guest.write_all(&[b'x'; 3_000_000]).expect("it is heard");
+        // Some of it comes, and is not kept; or the client is hung up on before it has sent that.
+        let _ = guest.write_all(&[b'x'; 3_000_000]);
         announced.push(guest);
         // As much as it may, and not the end of it.
         let mut guest = TcpStream::connect(address).expect("it is let in");

@@ -10,7 +10,7 @@ use super::world::World;
 /// Each with the property, or the beginning of what is said besides.
 const FOUND: [(Mutant, &str); 11] = [
     (Mutant::A13, "told late"),
-    (Mutant::A26, "AM-C"),
+    (Mutant::A26, "AM-A"),
     (Mutant::A32, "AM-C"),
     (Mutant::A33, "AM-C"),
     (Mutant::A34, "AM-C"),
