@@ -24,7 +24,7 @@ use crate::outlook::Past;
 use crate::slots::Slots;
 
 /// The first bytes of a state.
-const MAGIC: &[u8; 8] = b"rotakv06";
+const MAGIC: &[u8; 8] = b"rotakv07";
 /// The bytes of an entry of a state, at most.
 const MOST_ENTRY_BYTES: usize = 1 << 30;
 
@@ -33,6 +33,7 @@ const MOST_ENTRY_BYTES: usize = 1 << 30;
 pub struct FrozenStore {
     map: Arc<Map>,
     now: u64,
+    told: u64,
     last: Option<Place>,
     past: Past,
     applied: Option<Place>,
@@ -53,6 +54,7 @@ impl Frozen for FrozenStore {
         let mut head = MAGIC.to_vec();
         self.map.encode(&mut head);
         head.extend(self.now.to_le_bytes());
+        head.extend(self.told.to_le_bytes());
         put_version(&mut head, self.last);
         self.past.put(&mut head);
         put_version(&mut head, self.applied);
@@ -158,7 +160,7 @@ fn take_arrived(bytes: &mut Reader<'_>) -> Option<Vec<ArrivedHead>> {
 impl Head {
     fn take(bytes: &mut Reader<'_>) -> Option<Self> {
         let map = Arc::new(Map::decode(bytes)?);
-        let now = bytes.u64()?;
+        let (now, told) = (bytes.u64()?, bytes.u64()?);
         let (last, past) = (take_version(bytes)?, Past::take(bytes)?);
         let applied = take_version(bytes)?;
         let freeze = take_freeze(bytes)?;
@@ -167,6 +169,7 @@ impl Head {
         let frozen = FrozenStore {
             map,
             now,
+            told,
             last,
             past,
             applied,
@@ -192,6 +195,7 @@ impl FrozenStore {
         Self {
             map: Arc::clone(&store.map),
             now: store.now,
+            told: store.told,
             last: store.last,
             past: store.past.clone(),
             applied: store.applied,
@@ -205,7 +209,8 @@ impl FrozenStore {
     /// The store of a partition that begins with this state.
     pub(super) fn begin(self, me: Partition) -> io::Result<Store> {
         let mut store = Store::new(me, self.map);
-        (store.now, store.asked, store.applied) = (self.now, self.now, self.applied);
+        (store.now, store.asked, store.told) = (self.now, self.now, self.told);
+        store.applied = self.applied;
         (store.last, store.past) = (self.last, self.past);
         store.moves = self.moves;
         check_keys(&self.keys, &self.left, &self.arrived, |slot| {

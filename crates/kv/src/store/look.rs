@@ -206,9 +206,7 @@ impl Store {
                 None => Outcome::Nothing,
                 Some(None) => Outcome::Number(-1),
                 // It is there though its time may be over: the order has not come to that yet.
-                Some(Some(until)) => {
-                    Outcome::Number(until.saturating_sub(self.asked).cast_signed())
-                }
+                Some(Some(until)) => Outcome::Number(until.saturating_sub(self.told).cast_signed()),
             }),
             Action::Place => Ok(Outcome::Version(self.applied)),
             Action::Version => Ok(Outcome::Version(entry().map(|entry| entry.version))),

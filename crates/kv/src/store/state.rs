@@ -29,6 +29,10 @@ use crate::outlook::Past;
 const MOST_SWEPT: usize = 32;
 /// The same for a message without commands.
 const MOST_SWEPT_IDLE: usize = 1_024;
+/// Milliseconds by which clocks of two processes may be apart. Where the next sender's clock is behind by no more than
+/// that, less is told to be left of lives, or it would be more than was set. Where it is behind by more, one of them was
+/// wrong.
+const MOST_APART: u64 = 1_000;
 /// The number of keys that a message settles, at most, of slots that have come or gone.
 const MOST_SETTLED: usize = 512;
 /// The same for a message without commands.
@@ -43,6 +47,8 @@ pub struct Store {
     pub(super) now: u64,
     /// The time for lives that begin: that at the sender of the last batch, unless the order's is later.
     pub(super) asked: u64,
+    /// The time by which it is told what is left of lives: the same, unless that of an earlier batch is a little later.
+    pub(super) told: u64,
     /// The last command of several partitions, of which this is one.
     pub(super) last: Option<Place>,
     /// The last command of each set of several partitions.
@@ -76,6 +82,7 @@ impl Store {
             map: map.into(),
             now: 0,
             asked: 0,
+            told: 0,
             last: None,
             past: Past::default(),
             applied: None,
@@ -219,6 +226,12 @@ impl Store {
             self.now = self.now.max(batch.stamp);
         }
         self.asked = self.now.max(batch.stamp);
+        // A sender that does not know the time gives none.
+        let is_near = batch.stamp == 0 || self.told.saturating_sub(self.asked) <= MOST_APART;
+        self.told = match is_near {
+            true => self.told.max(self.asked),
+            false => self.asked,
+        };
     }
 
     /// Removes keys that have come to their ends: `most` of them at most.

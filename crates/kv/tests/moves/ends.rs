@@ -126,6 +126,25 @@ fn lives_of_one_transaction_end_together() {
     }
 }
 
+/// A life is set through one process, and asked for through another one whose clock is behind.
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn no_more_is_left_of_a_life_than_was_set() {
+    let mut run = begin(ONE);
+    let left = || Operation::Key(KEY, Action::LivesUntil);
+    run.act_by(Operation::Key(KEY, set(Life::For(300))), 10_000);
+    assert_eq!(run.act_by(left(), 9_999), Outcome::Number(300));
+    assert_eq!(run.act_by(left(), 9_000), Outcome::Number(300));
+    run.restart();
+    assert_eq!(run.act_by(left(), 9_000), Outcome::Number(300));
+    // Somebody that does not know the time.
+    assert_eq!(run.act_by(left(), 0), Outcome::Number(300));
+    assert_eq!(run.act_by(left(), 10_100), Outcome::Number(200));
+    // A clock that was far ahead does not count for long.
+    assert_eq!(run.act_by(left(), 60_000), Outcome::Number(0));
+    assert_eq!(run.act_by(left(), 10_200), Outcome::Number(100));
+}
+
 #[cfg(not(feature = "mutants"))]
 #[test]
 fn time_passes_in_all_partitions_where_one_of_their_processes_says_so() {
