@@ -81,12 +81,32 @@ impl Map {
     }
 
     fn begun(partitions: Partitions, first: Arc<[Partition]>) -> Self {
+        Self::of_epoch(1, partitions, first)
+    }
+
+    /// The map of a store that has not been founded: it says what slots the partitions are to have at first, and no
+    /// command is done by it.
+    pub fn unfounded(&self) -> Self {
+        Self::of_epoch(0, self.partitions.clone(), Arc::clone(&self.first))
+    }
+
+    /// The map with which a store begins that is founded by this one: later moves do not matter.
+    pub fn founded(&self) -> Self {
+        Self::begun(self.partitions.clone(), Arc::clone(&self.first))
+    }
+
+    /// Whether it is the map of a store that has been founded.
+    pub const fn is_founded(&self) -> bool {
+        self.epoch > 0
+    }
+
+    fn of_epoch(epoch: u64, partitions: Partitions, first: Arc<[Partition]>) -> Self {
         let owner = |partition: &Partition| Owner {
             partition: *partition,
-            since: 1,
+            since: epoch,
         };
         Self {
-            epoch: 1,
+            epoch,
             partitions,
             of: first.iter().map(owner).collect(),
             first,
@@ -123,7 +143,7 @@ impl Map {
         }
     }
 
-    /// The epoch of the map, which grows with each change.
+    /// The epoch of the map, which grows with each change. 0: the store has not been founded.
     pub const fn epoch(&self) -> u64 {
         self.epoch
     }
@@ -219,7 +239,9 @@ impl Map {
         })?;
         let first = take_ranges(bytes, |bytes| Some(Partition(bytes.u16()?)))?;
         let is_known = |owner: &Owner| {
-            owner.since <= epoch && owner.since > 0 && partitions.contains(&owner.partition)
+            owner.since <= epoch
+                && (owner.since > 0 || epoch == 0)
+                && partitions.contains(&owner.partition)
         };
         let is_map = of.iter().all(is_known) && first.iter().all(|of| partitions.contains(of));
         is_map.then_some(Self {

@@ -39,6 +39,8 @@ pub enum Mutant {
     T17,
     /// Watchers that wait are not woken.
     T18,
+    /// Each process begins with the slots of its own file.
+    T19,
 }
 
 #[cfg(feature = "mutants")]

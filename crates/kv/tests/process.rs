@@ -88,9 +88,9 @@ fn a_walk_goes_on_where_it_began_and_is_refused_elsewhere() {
     refused(one.say(&format!("SCAN {mine}")));
 }
 
-/// Nobody compared the files, as long as no slots had moved.
+/// Each served clients by its own file.
 #[test]
-fn processes_whose_files_deal_out_other_slots_say_so() {
+fn processes_whose_files_deal_out_other_slots_are_one_store() {
     let directory = tempfile::tempdir().expect("a directory");
     let of = (directory.path(), VoteStorage::Memory);
     let mut cluster = Cluster::of(KvConfig::loopback((2, 1), 22_760, of));
@@ -107,13 +107,31 @@ fn processes_whose_files_deal_out_other_slots_say_so() {
     cluster.config = even.clone();
     let _processes = [(&even, 1), (&other, 2)]
         .map(|(config, number)| Kv::start(config, node(number)).expect("it starts"));
-    let began = Instant::now();
-    for number in [1, 2] {
-        let line = "rota_kv_maps_refused_total ";
-        while get(&cluster, number, "/metrics", "localhost").contains(&format!("{line}0\n")) {
-            assert!(began.elapsed() < PATIENCE, "process {number} says nothing");
-            std::thread::sleep(Duration::from_millis(50));
+    let mut clients = [1, 2].map(|number| cluster.client(number));
+    // Both files agree about the slot of `foo` only.
+    for key in ["foo", "bar"] {
+        for (writes, reads) in [(0, 1), (1, 0)] {
+            let set = clients[writes].insist(&format!("SET {key} {writes}"));
+            assert_eq!(set, Reply::OK);
+            let read = clients[reads].insist(&format!("GET {key}"));
+            assert_eq!(read, bulk(&writes.to_string()));
         }
+    }
+    assert_eq!(number(&mut clients[0], "DBSIZE"), 2);
+    // The one whose file does not count says so.
+    let said = |number: u16| {
+        let metrics = get(&cluster, number, "/metrics", "localhost");
+        let line = "rota_kv_maps_refused_total ";
+        let told = metrics.lines().find_map(|of| of.strip_prefix(line));
+        told.expect("the metric").to_owned()
+    };
+    let began = Instant::now();
+    let mut all = Vec::new();
+    while all != ["0", "1"] {
+        assert!(began.elapsed() < PATIENCE, "{all:?}");
+        std::thread::sleep(Duration::from_millis(50));
+        all = [1, 2].map(said).to_vec();
+        all.sort();
     }
 }
 

@@ -77,7 +77,10 @@ impl Maps {
     /// Takes in the map of another process. `false`: the map is of another store.
     pub(super) fn hear(&self, map: Map) -> bool {
         let mut inner = lock(&self.0);
-        if !map.has_begun_as(&inner.own) {
+        if !map.is_founded() {
+            return true;
+        }
+        if inner.own.is_founded() && !map.has_begun_as(&inner.own) {
             return false;
         }
         if inner.now().epoch() < map.epoch() {

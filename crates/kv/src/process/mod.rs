@@ -4,6 +4,7 @@ mod client;
 mod clock;
 mod desk;
 mod door;
+mod error;
 mod facts;
 mod frame;
 mod full;
@@ -32,7 +33,8 @@ use crate::map::Partitions;
 use crate::store::{Answer, MOST_PACKED};
 use gateway::OrderError;
 
-pub use start::{Kv, StartError};
+pub use error::StartError;
+pub use start::Kv;
 
 /// Locks a mutex, also after a thread that held it has panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -15,11 +15,15 @@ use super::clock::Clock;
 use super::desk::Desk;
 use super::looks::{marker, tick};
 use super::moves::{Watch, step_batch};
+use super::outbox::Counts;
+use crate::map::Map;
 use crate::store::{Step, Store};
 use rota_replica::{Given, Ready};
 
 /// The time between two checks.
 const LOOK: Duration = Duration::from_millis(100);
+/// The number of checks after which the message that founds the store is given again: the ring of all may have lost it.
+const FOUND_AGAIN: u64 = 3;
 
 /// The things that are checked.
 pub(super) struct Looked {
@@ -37,6 +41,9 @@ pub(super) struct Looked {
     pub(super) ready: Arc<Ready<Store>>,
     pub(super) desk: Arc<Desk>,
     pub(super) clock: Arc<Clock>,
+    pub(super) counts: Arc<Counts>,
+    /// The slots of partitions by the file of this process.
+    pub(super) map: Map,
 }
 
 /// The thread of the checks. Dropping this ends it.
@@ -51,11 +58,12 @@ impl Pulse {
         let ends = Arc::clone(&stop);
         let run = move || {
             let (mut watch, mut given) = (Watch::default(), Given::default());
-            let mut was = None;
+            let (mut was, mut is_founded) = (None, false);
             for number in 1.. {
                 if ends.load(SeqCst) {
                     return;
                 }
+                is_founded = is_founded || looked.found(number);
                 looked.look(number, (&mut watch, &mut given));
                 let is = (looked.ready.is_open(), looked.is_full.load(SeqCst));
                 let before = was.replace(is);
@@ -87,6 +95,27 @@ fn note(is_open: bool) {
 }
 
 impl Looked {
+    /// Has the store founded with the slots that the file here gives to partitions, unless that has been done. Whether
+    /// it has been done.
+    fn found(&self, number: u64) -> bool {
+        let begun = self.orders.read(|store| Arc::clone(store.map()));
+        let Some(begun) = begun.filter(|map| map.is_founded()) else {
+            if number % FOUND_AGAIN == 1 {
+                let of = (self.giver, number | 1 << 61);
+                let founds = step_batch(Step::Found(self.map.clone())).alone();
+                let _ = self.orders.give(self.global, of, &founds);
+            }
+            return false;
+        };
+        if !begun.has_begun_as(&self.map) {
+            tracing::error!(
+                "the file here gives slots to other partitions than the store began with: the store's count, and this process does not start again with this file"
+            );
+            self.counts.maps_refused.fetch_add(1, SeqCst);
+        }
+        true
+    }
+
     fn look(&self, number: u64, (watch, given): (&mut Watch, &mut Given)) {
         // The highest bit keeps these names apart from others.
         let of = (self.giver, number | 1 << 63);

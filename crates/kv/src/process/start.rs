@@ -11,7 +11,7 @@ use std::time::Duration;
 use rota_core::contract::{Incarnation, NodeId, Process};
 use rota_front::access::Users;
 use rota_front::metrics::{self, Text};
-use rota_front::{Guests, Local, ReloadError, SealError, Sealer, Times};
+use rota_front::{Guests, Local, ReloadError, Sealer, Times};
 use rota_multiring::Rank;
 use rota_net::Landing;
 use rota_replica::{Ready, Replica, ReplicaStatus};
@@ -19,6 +19,7 @@ use rota_replica::{Ready, Replica, ReplicaStatus};
 use super::clock::Clock;
 use super::desk::{AtDesk, Desk};
 use super::door::{self, Room};
+use super::error::StartError;
 use super::gateway::{Gateway, Names, Route};
 use super::link::{Link, Other};
 use super::listen::{self, Server};
@@ -32,47 +33,13 @@ use super::recent::Recent;
 use super::walks::Walks;
 use super::{Lane, lane};
 use crate::config::{ConfigError, KvConfig, ProcessSection};
-use crate::map::Partition;
+use crate::map::{Map, Partition};
 use crate::redis::NodeView;
 use crate::store::Store;
 
 const USUAL_PATIENCE: u64 = 5_000;
 const USUAL_MIB: u64 = 4_096;
 const USUAL_CHANGES_BYTES: u64 = 16 << 20;
-
-/// The reason why a process does not start.
-#[derive(Debug)]
-pub enum StartError {
-    /// No `[[kv.process]]` has this node.
-    NoProcess(NodeId),
-    /// The file is wrong.
-    Config(ConfigError),
-    /// Its replica does not start.
-    Replica(rota_replica::StartError),
-    /// The configuration gives slots at first to other partitions than the state does: it does not change that.
-    Slots,
-    /// Its certificate cannot be used.
-    Seal(SealError),
-    /// An error of the system.
-    System(&'static str, io::Error),
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoProcess(node) => write!(f, "there is no `[[kv.process]]` with node {node}"),
-            Self::Config(error) => write!(f, "{error}"),
-            Self::Replica(error) => write!(f, "{error}"),
-            Self::Slots => f.write_str(
-                "the file gives slots to other partitions than its state has them: put `slots` and the `[[kv.partition]]` sections back",
-            ),
-            Self::Seal(error) => write!(f, "[kv.tls]: {error}"),
-            Self::System(what, error) => write!(f, "{what}: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for StartError {}
 
 /// A running process. Dropping it stops it.
 pub struct Kv {
@@ -101,16 +68,18 @@ impl Kv {
         let partition = Partition(process.partition);
         let map = config.map().map_err(StartError::Config)?;
         let desk = Arc::new(Desk::new(partition, patience(config)));
-        let maps = Arc::new(Maps::new(map.clone()));
+        let unfounded = map.unfounded();
+        let maps = Arc::new(Maps::new(unfounded.clone()));
         let most = config.kv.changes_bytes.unwrap_or(USUAL_CHANGES_BYTES);
         let recent = Arc::new(Recent::new(most));
         let witness = AtDesk(Arc::clone(&desk), Arc::clone(&maps), Arc::clone(&recent));
-        let store = Store::new(partition, map.clone()).with_witness(Box::new(witness));
+        let store = Store::new(partition, unfounded).with_witness(Box::new(witness));
         let (unreadable, of) = (store.unreadable(), config.replica(process, node));
         std::fs::create_dir_all(&of.checkpoints)
             .map_err(|error| StartError::System("its directory for states", error))?;
         let replica = Replica::start(&of, store).map_err(StartError::Replica)?;
-        if replica.read(|store| store.map().has_begun_as(&map)) == Some(false) {
+        let has_other = |store: &Store| store.map().is_founded() && !store.map().has_begun_as(&map);
+        if replica.read(has_other) == Some(true) {
             return Err(StartError::Slots);
         }
         let (replica, is_full) = (Arc::new(replica), Arc::new(AtomicBool::new(false)));
@@ -130,18 +99,7 @@ impl Kv {
             unreadable,
         };
         let (door, server) = (begins.door()?, begins.server()?);
-        let looked = Looked {
-            orders: replica.orders(),
-            ring: begins.ring(),
-            global: Rank(config.kv.global_ring),
-            waits: Duration::from_millis(u64::from(node.get() % 8) * 250),
-            giver: drawn()?,
-            most_bytes: server.most_bytes,
-            is_full,
-            ready: Arc::clone(&begins.ready),
-            desk: Arc::clone(&begins.desk),
-            clock: Arc::clone(&begins.clock),
-        };
+        let looked = begins.looked(map, &server)?;
         let pulse = Pulse::start(looked).map_err(|error| StartError::System("a thread", error))?;
         let metrics = begins.metrics(&server)?;
         let guests = Arc::clone(&server.guests);
@@ -359,6 +317,24 @@ impl Begins<'_> {
             unreadable: Arc::clone(&self.unreadable),
             counts: Arc::clone(&self.counts),
         }))
+    }
+
+    /// The things that are checked. `map`: the slots by the file.
+    fn looked(&self, map: Map, server: &Server) -> Result<Looked, StartError> {
+        Ok(Looked {
+            orders: self.replica.orders(),
+            ring: self.ring(),
+            global: Rank(self.config.kv.global_ring),
+            waits: Duration::from_millis(u64::from(self.node.get() % 8) * 250),
+            giver: drawn()?,
+            most_bytes: server.most_bytes,
+            is_full: Arc::clone(&self.is_full),
+            ready: Arc::clone(&self.ready),
+            desk: Arc::clone(&self.desk),
+            clock: Arc::clone(&self.clock),
+            counts: Arc::clone(&self.counts),
+            map,
+        })
     }
 
     fn metrics(&self, server: &Arc<Server>) -> Result<Option<Local>, StartError> {

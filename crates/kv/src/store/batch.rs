@@ -194,6 +194,12 @@ impl<'a> Batch<'a> {
         self.conditions.is_empty() && operations.all(|one| matches!(one, Operation::Time))
     }
 
+    /// Whether the batch founds the store.
+    pub(super) fn founds(&self) -> bool {
+        matches!(self.operations[..], [Operation::Step(Step::Found(_))])
+            && self.conditions.is_empty()
+    }
+
     /// Whether the batch changes anything, or might.
     pub fn writes(&self) -> bool {
         self.operations.iter().any(Operation::writes)

@@ -56,3 +56,15 @@ pub const MOST_ANSWER_BYTES: usize = 3 << 20;
 pub const MOST_TOGETHER_BYTES: usize = 2 * MOST_ANSWER_BYTES;
 /// The bytes that the answer to a batch may have in any case, whatever else is in its message.
 pub const LEAST_ANSWER_BYTES: usize = 64 << 10;
+/// The number of ended keys, at most, that a command removes: a command takes no longer for others' sake.
+const MOST_SWEPT: usize = 32;
+/// The same for a message without commands.
+const MOST_SWEPT_IDLE: usize = 1_024;
+/// Milliseconds by which clocks of two processes may be apart. Where the next sender's clock is behind by no more than
+/// that, less is told to be left of lives, or it would be more than was set. Where it is behind by more, one of them was
+/// wrong.
+const MOST_APART: u64 = 1_000;
+/// The number of keys that a message settles, at most, of slots that have come or gone.
+const MOST_SETTLED: usize = 512;
+/// The same for a message without commands.
+const MOST_SETTLED_IDLE: usize = 4_096;

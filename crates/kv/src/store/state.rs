@@ -9,7 +9,6 @@ use bytes::Bytes;
 use rota_multiring::Place;
 use rota_replica::{Command, Machine};
 
-use super::MOST_ANSWER_BYTES;
 use super::arrived::slot_of;
 use super::batch::{Batch, Operation};
 use super::changed::{Change, Changed, Recorder};
@@ -21,22 +20,12 @@ use super::pack::{Pack, place_of};
 use super::step::{Freeze, MoveName, Step};
 use super::value::Entry;
 use super::witness::Witness;
+use super::{
+    MOST_ANSWER_BYTES, MOST_APART, MOST_SETTLED, MOST_SETTLED_IDLE, MOST_SWEPT, MOST_SWEPT_IDLE,
+};
 use crate::map::{Map, Partition, Partitions};
 use crate::mutants::{self, Mutant};
 use crate::outlook::Past;
-
-/// The number of ended keys, at most, that a command removes: a command takes no longer for others' sake.
-const MOST_SWEPT: usize = 32;
-/// The same for a message without commands.
-const MOST_SWEPT_IDLE: usize = 1_024;
-/// Milliseconds by which clocks of two processes may be apart. Where the next sender's clock is behind by no more than
-/// that, less is told to be left of lives, or it would be more than was set. Where it is behind by more, one of them was
-/// wrong.
-const MOST_APART: u64 = 1_000;
-/// The number of keys that a message settles, at most, of slots that have come or gone.
-const MOST_SETTLED: usize = 512;
-/// The same for a message without commands.
-const MOST_SETTLED_IDLE: usize = 4_096;
 
 /// A partition's keys, and the machine that commands change them by.
 pub struct Store {
@@ -228,10 +217,8 @@ impl Store {
         self.asked = self.now.max(batch.stamp);
         // A sender that does not know the time gives none.
         let is_near = batch.stamp == 0 || self.told.saturating_sub(self.asked) <= MOST_APART;
-        self.told = match is_near {
-            true => self.told.max(self.asked),
-            false => self.asked,
-        };
+        let before = if is_near { self.told } else { 0 };
+        self.told = before.max(self.asked);
     }
 
     /// Removes keys that have come to their ends: `most` of them at most.
@@ -247,9 +234,12 @@ impl Store {
         }
     }
 
-    /// Whether the sender of a batch does not know the partition of its slots, or the slots are frozen: then nothing is
-    /// done, and the sender has to ask again. All partitions decide the same.
+    /// Whether the sender of a batch does not know the partition of its slots, or the slots are frozen, or no partition
+    /// has slots yet: then nothing is done, and the sender has to ask again. All partitions decide the same.
     pub(super) fn is_moving(&self, batch: &Batch<'_>) -> bool {
+        if !self.map.is_founded() {
+            return !batch.founds() && !batch.is_idle();
+        }
         let names = batch.conditions.iter().map(|(key, _)| *key);
         let operations = batch.operations.iter().filter_map(Operation::key);
         let mut keys = names.chain(operations).peekable();
@@ -270,11 +260,23 @@ impl Store {
             Step::Freeze(freeze) => self.moves.freeze(freeze, &self.map),
             Step::Give(of) => self.give(*of),
             Step::End(of) => self.moves.end(*of),
+            Step::Found(map) => self.found(map),
         };
         match is_done {
             true => Outcome::Done,
             false => Outcome::Nothing,
         }
+    }
+
+    /// Begins with this map, if the store has not been founded yet: all partitions do so at one place of the order.
+    fn found(&mut self, map: &Map) -> bool {
+        if self.map.is_founded() {
+            return false;
+        }
+        let own = mutants::on(Mutant::T19).then(|| self.map.founded());
+        self.map = Arc::new(own.unwrap_or_else(|| map.founded()));
+        self.has_mapped();
+        true
     }
 
     /// Gives the slots of a move another partition. However many keys they have, that takes no longer: their keys are
@@ -326,7 +328,8 @@ impl Store {
             true => MOST_SWEPT_IDLE,
             false => MOST_SWEPT,
         });
-        if to.len() > 1 {
+        // Nobody has an answer that the other partitions contradict before they are founded: they have none.
+        if to.len() > 1 && !batch.founds() {
             if to.contains(&self.me) {
                 self.last = Some(place);
             }

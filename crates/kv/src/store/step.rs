@@ -7,7 +7,7 @@ use rota_core::bytes::{Reader, put_bytes, take_list};
 
 use super::outcome::owned;
 use super::value::Entry;
-use crate::map::Partition;
+use crate::map::{Map, Partition};
 use crate::slots::Slots;
 
 /// The name of a move: no two have the same.
@@ -60,6 +60,9 @@ pub enum Step {
         /// The partition that was to have the slots.
         to: Partition,
     },
+    /// In all partitions: the store begins with this map. Only the first of these counts, whatever files of processes
+    /// say.
+    Found(Map),
     /// In all partitions: the move has ended, and nothing has moved if the slots were not given before.
     End(MoveName),
 }
@@ -128,6 +131,10 @@ impl Step {
                 out.push(if matches!(self, Self::Give(_)) { 2 } else { 3 });
                 put_name(out, *of);
             }
+            Self::Found(map) => {
+                out.push(5);
+                map.encode(out);
+            }
             Self::Forget { of, to } => {
                 out.push(4);
                 put_name(out, *of);
@@ -140,7 +147,7 @@ impl Step {
     pub(super) const fn only_for(&self) -> Option<Partition> {
         match self {
             Self::Copy { to, .. } | Self::Forget { to, .. } => Some(*to),
-            Self::Freeze(_) | Self::Give(_) | Self::End(_) => None,
+            Self::Freeze(_) | Self::Give(_) | Self::End(_) | Self::Found(_) => None,
         }
     }
 
@@ -166,6 +173,7 @@ impl Step {
                 of: take_name(bytes)?,
                 to: Partition(bytes.u16()?),
             },
+            5 => Self::Found(Map::decode(bytes)?),
             _ => return None,
         })
     }

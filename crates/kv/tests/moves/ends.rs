@@ -102,6 +102,46 @@ pub fn ends_in_one_partition_only() -> bool {
     first != second
 }
 
+/// The maps of partitions whose processes have different files, after the store was founded with the first one's.
+fn founded_with_the_first_ones() -> [Map; 3] {
+    let even = Map::even(&[ONE, TWO]).expect("two");
+    let other = Map::of_ranges(&[ONE, TWO], &[(ONE, 0, 99), (TWO, 100, 16_383)]);
+    let other = other.expect("all slots");
+    let mut runs = [(ONE, &even), (TWO, &other)].map(|(me, map)| Run::new(me, map.unfounded()));
+    for run in &mut runs {
+        for epoch in [0, 1] {
+            let early = Batch {
+                epoch,
+                operations: vec![Operation::Key(KEY, set(Life::Ever))],
+                ..Batch::default()
+            };
+            assert_eq!(
+                run.batch(&early),
+                Answer::Moving,
+                "nobody knows whose it is"
+            );
+        }
+        run.restart();
+        assert_eq!(run.step(Step::Found(even.clone()), 0), Outcome::Done);
+        assert_eq!(run.step(Step::Found(other.clone()), 0), Outcome::Nothing);
+        run.restart();
+    }
+    let [first, second] = runs.map(|run| Map::clone(run.store.map()));
+    [even, first, second]
+}
+
+/// Whether partitions begin with different slots.
+pub fn begin_with_other_slots() -> bool {
+    let [given, first, second] = founded_with_the_first_ones();
+    first != given || second != given
+}
+
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn all_partitions_begin_with_the_same_slots_whatever_their_files_say() {
+    assert!(!begin_with_other_slots());
+}
+
 #[cfg(not(feature = "mutants"))]
 #[test]
 fn keys_with_the_same_end_are_there_or_gone_in_all_partitions() {

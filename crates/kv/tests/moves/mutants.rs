@@ -35,4 +35,8 @@ fn each_broken_version_is_found_out() {
     let is_found = ends::ends_in_one_partition_only();
     set(None);
     assert!(is_found && !ends::ends_in_one_partition_only());
+    set(Some(Mutant::T19));
+    let is_found = ends::begin_with_other_slots();
+    set(None);
+    assert!(is_found && !ends::begin_with_other_slots());
 }
