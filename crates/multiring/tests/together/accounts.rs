@@ -31,6 +31,7 @@ impl World {
 
     pub fn order(&mut self, host: usize, ring: usize, command: &Command) {
         let now = self.now;
+        self.judge_order(host, ring);
         if let Some(engine) = self.engine(host, ring) {
             let inner = engine.get_mut().get_mut();
             inner.order_account(Time(now), (command, now));
@@ -40,7 +41,7 @@ impl World {
 
     /// A process begins: its partition has an account in each of its rings, and its state is what it is.
     pub fn open_accounts(&mut self, host: usize) {
-        if !self.has_accounts {
+        if !self.has_account(host) {
             return;
         }
         let partition = self.partition(host);
@@ -74,7 +75,7 @@ impl World {
         for (ring, next) in self.nexts(host, self.hosts[host].kept.as_ref()) {
             let ever = self.hosts[host].ever.entry(ring).or_insert(1);
             *ever = next.max(*ever);
-            if self.has_accounts {
+            if self.has_account(host) {
                 let mark = Command::Mark(self.partition(host), node_id(host), next);
                 self.order(host, ring, &mark);
                 self.add("marks");
@@ -88,7 +89,7 @@ impl World {
         // Somebody wants other rings meanwhile.
         self.next_wish = self.now.max(2) - 1;
         let mut pins = BTreeMap::new();
-        if self.has_accounts {
+        if self.has_account(host) {
             pins = self.nexts(host, Some(&kept));
             for (ring, next) in pins.clone() {
                 let pin = Command::Pin(node_id(host), next, PINNED);

@@ -18,7 +18,7 @@ impl World {
         let partition = recovering.map(|host| host.partition);
         let may_be = |host: &usize| {
             let this = &self.hosts[*host];
-            let has_choice = self.partitions[this.partition].may.len() > 1;
+            let has_choice = self.partitions[this.partition].has_choice();
             has_choice && partition.is_none_or(|of| of == this.partition && this.fetches.is_none())
         };
         let hosts: Vec<usize> = (0..self.hosts.len()).filter(may_be).collect();
@@ -110,6 +110,7 @@ impl World {
         let mut rings = self.rings.iter();
         let ring = rings.position(|ring| ring.of.constants.rank == rank);
         let ring = ring.expect("a ring");
+        self.judge_order(host, ring);
         let command = Command::Notice(notice.encode());
         let engine = self.engine(host, ring).expect("it is on it");
         let inner = engine.get_mut().get_mut();

@@ -18,6 +18,7 @@ mod judge;
 mod links;
 #[cfg(feature = "mutants")]
 mod mutants;
+mod observing;
 mod partitions;
 mod runs;
 mod situations;

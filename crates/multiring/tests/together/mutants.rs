@@ -26,12 +26,13 @@ impl Broken {
 }
 
 /// And as what.
-const SEEDS: [(Broken, u64, &str); 5] = [
+const SEEDS: [(Broken, u64, &str); 6] = [
     (Here(Mutant::A02), 0, "order"),
     (Here(Mutant::A03), 0, "order"),
     (Here(Mutant::A30), 0, "state"),
     (Below(below::Mutant::U115), 0, "forgotten"),
     (Below(below::Mutant::U119), 0, "forgotten"),
+    (Below(below::Mutant::U136), 8, "silence"),
 ];
 
 /// What is wrong in the run of a seed. That a mutant panics does not count.

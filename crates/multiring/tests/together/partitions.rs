@@ -16,6 +16,8 @@ pub struct PartitionOf {
     pub may: Vec<usize>,
     /// The rings in which it has an account, or wants one.
     pub accounts: BTreeSet<usize>,
+    /// Its applications are replicas of no partition: they have no accounts, and their rings do not change.
+    pub only_reads: bool,
     /// By the round from which on it counts: a ring, and whether the partition has it then.
     pub changes: BTreeMap<Round, (usize, bool)>,
 }
@@ -33,6 +35,11 @@ impl PartitionOf {
     pub fn rings(&self, round: Round) -> BTreeSet<usize> {
         let all = self.may.iter().copied();
         all.filter(|ring| self.has(*ring, round)).collect()
+    }
+
+    /// Whether it may have other rings.
+    pub fn has_choice(&self) -> bool {
+        self.may.len() > 1 && !self.only_reads
     }
 
     /// Its rings when all has happened.
@@ -66,6 +73,7 @@ impl World {
                 accounts: begins.iter().copied().collect(),
                 begins,
                 may,
+                only_reads: false,
                 changes: BTreeMap::new(),
             });
         }

@@ -54,6 +54,9 @@ impl World {
         let point = this.kept.as_ref().map(|kept| kept.resume.point);
         let is_again = point.is_some() && this.began == point;
         this.began = point;
+        if point.is_some() {
+            self.add_if_observes(host, "observers recovered");
+        }
         self.add(match point {
             None => "begun",
             Some(_) if is_fetched => "remote recoveries",

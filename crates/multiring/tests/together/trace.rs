@@ -91,8 +91,8 @@ impl World {
             let most = replicas.len() / 2 + 1;
             let event = Event::Replicas {
                 part: part(partition),
-                // Without accounts rings forget whatever is old.
-                q_t: if self.has_accounts { most } else { 0 },
+                // Without an account rings forget whatever is old.
+                q_t: if self.has_account(host) { most } else { 0 },
                 q_r: most,
                 replicas,
             };

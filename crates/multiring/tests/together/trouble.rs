@@ -97,6 +97,8 @@ impl World {
     /// complete.
     fn is_well(&self, ring: usize) -> bool {
         let hosts = self.rings[ring].hosts.iter();
+        // Nobody waits for an observer.
+        let hosts = hosts.filter(|host| !self.observes(**host, ring));
         let hosts: Vec<&Host> = hosts.map(|host| &self.hosts[*host]).collect();
         let engines = hosts.iter().map(|host| {
             let life = host.life.as_ref().filter(|life| life.stopped <= self.now);
@@ -117,6 +119,7 @@ impl World {
             return;
         }
         self.add("kills");
+        self.add_if_observes(host, "observers killed");
         self.count(host);
         self.note(host, Event::Crash);
         self.hosts[host].life = None;
@@ -182,6 +185,10 @@ impl World {
         let [one, other] = [(); 2].map(|()| self.below(count) as usize);
         if one != other {
             self.add("cuts");
+            let hosts = [one, other].map(|place| self.rings[ring].hosts[place]);
+            if hosts.iter().any(|host| self.observes(*host, ring)) {
+                self.add("observers cut off");
+            }
             self.disconnect(ring, (one, other));
             self.rings[ring].links.between(one, other).cut = true;
         }
@@ -197,6 +204,9 @@ impl World {
                 self.disconnect(ring, (one, other));
                 self.rings[ring].links.between(one, other).cut = true;
             }
+        }
+        if !self.rings[ring].config.observers.is_empty() {
+            self.add("observers of rings without a majority");
         }
         self.rings[ring].returns = self.now + (200 + self.below(2500)) * MILLI;
     }

@@ -56,7 +56,7 @@ impl World {
                     break;
                 };
                 let is_trimmed = life.is_trimmed;
-                self.note_handed(ring, &delivery);
+                self.note_handed((host, ring), &delivery);
                 let Some(life) = self.hosts[host].life.as_mut().filter(|_| !is_trimmed) else {
                     // The rings go on.
                     continue;
@@ -77,7 +77,8 @@ impl World {
     }
 
     /// A ring has handed something to a process, whether that delivers it or not.
-    fn note_handed(&mut self, ring: usize, delivery: &Delivery) {
+    fn note_handed(&mut self, (host, ring): (usize, usize), delivery: &Delivery) {
+        self.count_observed((host, ring), delivery);
         let at = match delivery {
             Delivery::Message(message) => {
                 self.note_ordered((ring, message.id), message.seq);
@@ -222,6 +223,7 @@ impl World {
                     state: life.state,
                 };
                 self.count_point(&kept.resume);
+                self.add_if_observes(host, "points of observers");
                 self.note_state(host, (&kept.resume, &kept.state));
                 self.hosts[host].writes = Some((self.now + takes * MILLI, kept));
             }

@@ -74,6 +74,13 @@ pub fn node_id(host: usize) -> NodeId {
 
 impl World {
     pub fn new(seed: u64) -> Self {
+        let mut world = Self::without_observers(seed);
+        world.draw_observers(seed);
+        world
+    }
+
+    /// What a seed gave before some hosts observed.
+    pub fn without_observers(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let hosts = 3 + random.below(4) as usize;
         let rings = 2 + random.below(3) as usize;
@@ -107,7 +114,6 @@ impl World {
             world.hosts[host].again = world.below(400) * MILLI;
         }
         world.draw_partitions();
-        world.note_replicas();
         world
     }
 
@@ -263,13 +269,16 @@ impl World {
         let of = |ring: &usize| self.rings[*ring].of.constants;
         let begins = self.begins_with(host);
         let learner = RingsLearner::new(begins.iter().map(of), resume.map(|resume| resume.point));
-        if !self.has_changes {
+        if !self.has_changes || self.partition_of(host).only_reads {
             return learner;
         }
         let on = (0..self.rings.len()).filter(|ring| self.rings[*ring].hosts.contains(&host));
         let known: Vec<_> = on.map(|ring| of(&ring)).collect();
         let spent = resume.map_or(&[][..], |resume| &resume.spent);
-        learner.of_partition(self.partition(host), known, spent)
+        let learner = learner.of_partition(self.partition(host), known, spent);
+        let on = 0..self.rings.len();
+        let observed = on.filter(|ring| self.observes(host, *ring));
+        learner.observes(observed.map(|ring| self.rings[ring].of.constants.rank))
     }
 
     pub fn engine(&mut self, host: usize, ring: usize) -> Option<&mut RingEngine> {
@@ -340,6 +349,7 @@ impl World {
         if engine.submit(now, service, &payload).is_ok() {
             *counter += 1;
             self.note_sent((ring, id), &payload);
+            self.judge_order(host, ring);
         }
         self.drain(host, ring);
     }
@@ -545,6 +555,7 @@ impl World {
     }
 
     pub fn go(&mut self) {
+        self.note_replicas();
         while self.judge.wrong.is_none() {
             self.step();
             if self.is_calm() {
@@ -597,7 +608,7 @@ impl World {
         for host in &helpless {
             let mut replicas = self.partition_of(*host).hosts.iter();
             let has_lost = replicas.any(|other| self.hosts[*other].has_lost);
-            if !self.has_accounts || has_lost {
+            if !self.has_account(*host) || has_lost {
                 continue;
             }
             if self.was_too_late(*host) {
