@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use rota_daemon::{Daemon, DaemonConfig};
+use rota_daemon::{Control, Daemon, DaemonConfig};
 use rota_node::NodeConfig;
 use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::config::node_here;
 use crate::log::{LevelsHandle, Log, LogFormat};
@@ -102,6 +103,7 @@ fn open(options: &DaemonOptions, levels: LevelsHandle) -> Result<Daemon, String>
         daemon.control(),
     )
     .on_signal()
+    .and_then(|()| wake_on_signal(daemon.control()))
     .map_err(|error| format!("cannot wait for signals: {error}"))?;
     notify::watch(daemon.control()).map_err(|error| format!("cannot start a thread: {error}"))?;
     if let Err(error) = rota_net::give_memory_back_at_rest() {
@@ -110,6 +112,15 @@ fn open(options: &DaemonOptions, levels: LevelsHandle) -> Result<Daemon, String>
     notify::ready();
     tracing::info!(node = %me, config = %path.display(), "a daemon has started");
     Ok(daemon)
+}
+
+/// Wakes the daemon when it is told to stop. A signal alone wakes nobody who is about to sleep, or whose other thread it
+/// has interrupted.
+fn wake_on_signal(control: Control) -> io::Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    let thread = thread::Builder::new().name("rota-stop".to_owned());
+    let wake = move || signals.forever().for_each(|_| control.wake());
+    thread.spawn(wake).map(drop)
 }
 
 /// Stops when the standard input is closed: the process that has started this one has ended then.

@@ -116,6 +116,11 @@ impl Control {
         }
     }
 
+    /// Has the daemon look at once whether it is to stop: an idle one sleeps for as long as nothing comes.
+    pub fn wake(&self) {
+        self.want(0);
+    }
+
     /// Whether the daemon's loop turns: it gives a sign of life within `patience`.
     pub fn is_alive(&self, patience: Duration) -> bool {
         let before = self.lock().signs;

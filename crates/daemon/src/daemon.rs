@@ -117,7 +117,8 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Starts as node `me`: opens all sockets. It runs until `stop` is set. A real-time priority is given to
+    /// Starts as node `me`: opens all sockets. It runs until `stop` is set and it
+    /// is woken ([`Control::wake`]). A real-time priority is given to
     /// the thread that calls this, which is to be the one that runs it.
     ///
     /// # Errors

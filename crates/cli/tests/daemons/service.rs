@@ -5,7 +5,11 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
+use nix::sys::ptrace;
+use nix::sys::wait::{WaitPidFlag, waitpid};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -97,6 +101,40 @@ fn a_log_of_json_has_an_object_on_each_line() {
         (&Value::from("INFO"), &Value::from("1"))
     );
     signal(&daemon, Signal::TERM);
+    assert!(daemon.wait().expect("a child").success());
+}
+
+/// The signal interrupts a thread that is not the ring's, as any signal may: the ring's slept on.
+#[test]
+fn a_signal_that_interrupts_another_thread_stops_the_daemon() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut daemon = daemon(dir.path(), "").spawn().expect("the binary");
+    let log = BufReader::new(daemon.stderr.take().expect("a pipe"));
+    let mut lines = log.lines().map_while(Result::ok);
+    let has_started = lines.any(|line| line.contains("a daemon has started"));
+    assert!(has_started);
+    let tasks = format!("/proc/{}/task", daemon.id());
+    let switches = || {
+        let status = fs::read_to_string(format!("{tasks}/{}/status", daemon.id()));
+        let status = status.expect("it runs");
+        let count = status.lines().find(|line| line.starts_with("voluntary_"));
+        count.expect("a count").to_owned()
+    };
+    let mut before = String::new();
+    while switches() != before {
+        before = switches();
+        thread::sleep(Duration::from_millis(500));
+    }
+    let other = fs::read_dir(&tasks).expect("it runs").find_map(|task| {
+        let task = task.expect("a directory");
+        let name = fs::read_to_string(task.path().join("comm")).ok()?;
+        let number = task.file_name().to_str()?.parse().ok()?;
+        (name.trim() == "rota-memory").then_some(number)
+    });
+    let other = nix::unistd::Pid::from_raw(other.expect("another thread"));
+    ptrace::attach(other).expect("it is ours");
+    waitpid(other, Some(WaitPidFlag::__WALL)).expect("it stops");
+    ptrace::detach(other, nix::sys::signal::Signal::SIGTERM).expect("it goes on");
     assert!(daemon.wait().expect("a child").success());
 }
 
