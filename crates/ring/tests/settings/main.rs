@@ -50,6 +50,12 @@ fn a_message_that_others_must_not_submit_is_delivered_by_all() {
 }
 
 #[test]
+fn who_has_given_a_process_up_leaves_its_ring_alone() {
+    let _one = alone();
+    rules::who_has_given_a_process_up_leaves_its_ring_alone();
+}
+
+#[test]
 fn both_say_what_differs() {
     let _one = alone();
     rules::both_say_what_differs();
@@ -186,7 +192,11 @@ fn each_broken_version_is_found_out() {
     type Rule = (Mutant, fn());
 
     let _one = alone();
-    let rules: [Rule; 23] = [
+    let rules: [Rule; 24] = [
+        (
+            Mutant::M27,
+            rules::who_has_given_a_process_up_leaves_its_ring_alone,
+        ),
         (Mutant::M42, rules::windows_that_differ_are_agreed_on),
         (
             Mutant::M42,

@@ -1,10 +1,11 @@
 //! The rules that have to hold for nodes that are configured in different ways.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rota_core::contract::{Engine, Service};
 use rota_core::timing::{Timers, Timing};
 use rota_ring::RingConfig;
+use rota_ring::wire::{Join, Packet};
 
 use crate::net::{MILLI, Net, SECOND, config};
 
@@ -164,6 +165,29 @@ pub fn a_message_that_others_must_not_submit_is_delivered_by_all() {
         }
         net.rest();
     }
+}
+
+/// Whoever has given a process up cannot be on a ring with it, and does not call it away from its ring.
+pub fn who_has_given_a_process_up_leaves_its_ring_alone() {
+    let mut net = Net::with(config(3));
+    net.come_together();
+    let before = net.ring(0);
+    let members = net.engine(0).ordering().expect("it is on a ring").members();
+    let (given_up, sender) = (members[0], members[2]);
+    let join = Join {
+        cluster: 1,
+        sender,
+        ring_seq: before.ring_seq + 1,
+        leaving: false,
+        procs: BTreeSet::from([sender]),
+        fails: BTreeSet::from([given_up]),
+    };
+    let ignored = net.counters(0).joins_ignored;
+    net.inject(2, 0, &Packet::Join(join), 0);
+    net.run_for(SECOND);
+    assert_eq!((net.ring(0), net.phase(0)), (before, "operational"));
+    assert_eq!(net.counters(0).joins_ignored, ignored + 1);
+    net.rest();
 }
 
 /// Both sides say which setting, and which values.
