@@ -41,7 +41,7 @@ const ENGINES: [(&str, u64); 6] = [
 pub const BROKEN: &str = "-p rota-core -p rota-ring -p rota-views -p rota-paxos -p rota-sim -p rota-multiring -p rota-kv -p rota-log --features rota-core/mutants,rota-ring/mutants,rota-views/mutants,rota-paxos/mutants,rota-sim/mutants,rota-multiring/mutants,rota-kv/mutants,rota-log/mutants";
 
 /// Tests that break what they look after, in minutes.
-const WITH_MUTANTS: [&str; 18] = [
+const WITH_MUTANTS: [&str; 19] = [
     "changes",
     "fastcast",
     "groups_model",
@@ -60,6 +60,7 @@ const WITH_MUTANTS: [&str; 18] = [
     "together",
     "uring",
     "views_model",
+    "walks",
 ];
 
 /// Those that search for too long for the test command.

@@ -41,6 +41,8 @@ pub enum Mutant {
     T18,
     /// Each process begins with the slots of its own file.
     T19,
+    /// A walk through several partitions goes on where the one ended that came furthest.
+    T20,
 }
 
 #[cfg(feature = "mutants")]

@@ -7,6 +7,7 @@ use rota_front::place::place_text;
 use rota_resp::Reply;
 
 use super::command::{Fold, Shape};
+use crate::mutants::{self, Mutant};
 use crate::store::{Fault, Found, Kind, MOST_ANSWER_BYTES, MOST_VALUE_BYTES, Outcome, Value};
 
 fn fault(fault: Fault) -> Reply {
@@ -88,7 +89,11 @@ pub(super) fn joined(outcomes: Vec<Outcome>) -> Option<(Entries, Option<Bytes>)>
         let Outcome::Entries(entries, next) = outcome else {
             return None;
         };
-        end = [end, next].into_iter().flatten().min();
+        let ends = [end, next].into_iter().flatten();
+        end = match mutants::on(Mutant::T20) {
+            true => ends.max(),
+            false => ends.min(),
+        };
         all.extend(entries);
     }
     // From the key at which a partition goes on there may be more keys of that partition.
