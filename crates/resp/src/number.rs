@@ -14,9 +14,41 @@ pub(crate) fn parse(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
+/// The digits of a number, at most, with a sign.
+const DIGITS: usize = 20;
+
+/// Writes a line of a kind and a number.
+pub(crate) fn head(out: &mut Vec<u8>, first: u8, number: i64) {
+    let (mut digits, mut at, mut left) = ([0; DIGITS], DIGITS, number.unsigned_abs());
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        at -= 1;
+        digits[at] = b'-';
+    }
+    out.push(first);
+    out.extend_from_slice(&digits[at..]);
+    out.extend_from_slice(b"\r\n");
+}
+
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{head, parse};
+
+    #[test]
+    fn numbers_are_written_as_they_are_read() {
+        for number in [0, 1, -1, 9, 10, 1000, -90, i64::MAX, i64::MIN] {
+            let mut out = Vec::new();
+            head(&mut out, b':', number);
+            assert_eq!(out, format!(":{number}\r\n").into_bytes());
+        }
+    }
 
     #[test]
     fn only_plain_numbers_are_some() {

@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use crate::number::head;
+
 /// The version of the protocol, which a client asks for with `HELLO`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Version {
@@ -117,10 +119,6 @@ impl Reply {
             Self::Text(text) => bulk(out, text.as_bytes()),
         }
     }
-}
-
-fn head(out: &mut Vec<u8>, first: u8, number: i64) {
-    line(out, first, number.to_string().as_bytes());
 }
 
 fn line(out: &mut Vec<u8>, first: u8, text: &[u8]) {

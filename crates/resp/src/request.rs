@@ -10,6 +10,8 @@ use crate::{inline, number};
 const LINE_BYTES: usize = 64 << 10;
 /// The memory that each argument of a request takes beside its bytes, about.
 const ARGUMENT_BYTES: usize = 32;
+/// The bytes before and behind an argument, about.
+const HEAD_BYTES: usize = 16;
 /// The size below which an argument is copied.
 const COPIED_BYTES: usize = 32 << 10;
 
@@ -124,10 +126,12 @@ impl Request {
 
     /// Writes a request as a client sends it.
     pub fn write<A: AsRef<[u8]>>(arguments: &[A], out: &mut Vec<u8>) {
-        out.extend(format!("*{}\r\n", arguments.len()).bytes());
+        let bytes: usize = arguments.iter().map(|of| of.as_ref().len()).sum();
+        out.reserve(bytes + HEAD_BYTES * (arguments.len() + 1));
+        number::head(out, b'*', arguments.len() as i64);
         for argument in arguments {
             let argument = argument.as_ref();
-            out.extend(format!("${}\r\n", argument.len()).bytes());
+            number::head(out, b'$', argument.len() as i64);
             out.extend_from_slice(argument);
             out.extend_from_slice(b"\r\n");
         }

@@ -58,6 +58,9 @@ pub struct Batch<'a> {
     pub operations: Vec<Operation<'a>>,
 }
 
+/// The bytes that an operation takes beside its names and entries, about; and a batch.
+const OPERATION_BYTES: usize = 96;
+
 const APPEND: u8 = 1;
 const MAKE: u8 = 2;
 const TRIM: u8 = 3;
@@ -149,6 +152,15 @@ impl<'a> Operation<'a> {
         }
     }
 
+    /// The bytes that it takes when it is ordered, at most, but for names that are longer than usual.
+    fn room(&self) -> usize {
+        let Self::Append(append) = self else {
+            return OPERATION_BYTES + self.log().len();
+        };
+        let entries = append.entries.iter().map(|entry| 4 + entry.len());
+        OPERATION_BYTES + append.log.len() + entries.sum::<usize>()
+    }
+
     fn put(&self, out: &mut Vec<u8>) {
         match self {
             Self::Append(append) => {
@@ -193,7 +205,8 @@ impl<'a> Operation<'a> {
 impl<'a> Batch<'a> {
     /// The batch in the form in which it is ordered.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
+        let room: usize = self.operations.iter().map(Operation::room).sum();
+        let mut out = Vec::with_capacity(OPERATION_BYTES + room);
         out.extend(self.stamp.to_le_bytes());
         out.push(u8::from(self.is_atomic));
         out.extend((self.operations.len() as u32).to_le_bytes());
