@@ -22,6 +22,7 @@ const USUAL_CLIENTS: u32 = 10_000;
 const USUAL_PATIENCE: u64 = 5_000;
 const USUAL_CACHE: u64 = 200;
 const USUAL_FREE: u64 = 256;
+const USUAL_SCRUB: u64 = 7 * 24 * 3600;
 
 /// The `[log]` section.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -44,6 +45,10 @@ pub struct LogSection {
     /// The room on the disk, in MiB, below which a process takes no entries of its clients. 256, if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free_mib: Option<u64>,
+    /// The time in which a process reads all its files once to look for damage, in seconds; 0: never. A week, if nothing
+    /// is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scrub_s: Option<u64>,
     /// Clients may come from other hosts, though they prove nothing and others can read along on the way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure_clients: bool,
@@ -204,6 +209,12 @@ impl LogConfig {
 
     pub(crate) fn free_bytes(&self) -> u64 {
         self.log.free_mib.unwrap_or(USUAL_FREE) << 20
+    }
+
+    /// The time in which all files are read to look for damage; `None`: never.
+    pub(crate) fn scrub_period(&self) -> Option<Duration> {
+        let seconds = self.log.scrub_s.unwrap_or(USUAL_SCRUB);
+        (seconds > 0).then(|| Duration::from_secs(seconds))
     }
 
     /// The directory of a process.

@@ -52,6 +52,7 @@ impl LogConfig {
                 clients: None,
                 cache_mib: None,
                 free_mib: None,
+                scrub_s: None,
                 insecure_clients: false,
                 metrics_insecure: false,
                 tls: None,

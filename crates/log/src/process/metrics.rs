@@ -93,6 +93,16 @@ impl Of {
                 status.repaired,
                 "Files that were put in order with what others have.",
             ),
+            (
+                "scrubbed_bytes",
+                of(&server.scrubbed.bytes),
+                "Bytes that were read to look for damage.",
+            ),
+            (
+                "scrubs",
+                of(&server.scrubbed.rounds),
+                "How often all files were read to look for damage.",
+            ),
             ("disk_errors", status.errors, "What the disk has refused."),
             (
                 "unreadable",

@@ -13,6 +13,7 @@ mod parts;
 mod pulse;
 mod question;
 mod reading;
+mod scrub;
 mod server;
 mod source;
 mod start;

@@ -14,6 +14,7 @@ use rota_replica::{Given, Orders, Ready};
 use rota_storage::acceptor::FileDir;
 
 use super::around::LogMachine;
+use super::scrub::Scrub;
 use super::source::Source;
 use super::way::marker;
 use crate::machine::{Batch, Keep, Log, Operation, Pack};
@@ -42,6 +43,8 @@ pub(super) struct Looked {
     pub(super) directory: PathBuf,
     pub(super) free_bytes: u64,
     pub(super) is_full: Arc<AtomicBool>,
+    /// The search for damage that nobody has met, if it is wanted.
+    pub(super) scrub: Option<Scrub>,
     /// The time by which this process waits longer than others before it trims, so that not all do it at once.
     pub(super) waits: Duration,
 }
@@ -78,6 +81,12 @@ impl Pulse {
         // This thread may read from the disk.
         let keep = thread::Builder::new().name("rota-log-keep".to_owned());
         pulse.threads.push(keep.spawn(move || keeps.keep(&ends))?);
+        if looked.scrub.is_some() {
+            let (searches, ends) = (Arc::clone(&looked), Arc::clone(&stop));
+            let scrub = thread::Builder::new().name("rota-log-scrub".to_owned());
+            let run = move || searches.scrub.iter().for_each(|scrub| scrub.run(&ends));
+            pulse.threads.push(scrub.spawn(run)?);
+        }
         let beat = thread::Builder::new().name("rota-log-pulse".to_owned());
         pulse.threads.push(beat.spawn(move || looked.run(&stop))?);
         Ok(pulse)

@@ -7,6 +7,7 @@ use rota_front::Guests;
 use rota_storage::acceptor::FileDir;
 
 use super::lag::Lag;
+use super::scrub::Scrubbed;
 use super::source::Source;
 use super::waiters::Waiters;
 use super::way::Way;
@@ -19,6 +20,8 @@ pub(super) struct Server {
     pub(super) way: Way,
     pub(super) store: Arc<Store<FileDir>>,
     pub(super) source: Arc<Source>,
+    /// What was read to look for damage.
+    pub(super) scrubbed: Arc<Scrubbed>,
     pub(super) view: View,
     pub(super) waiters: Waiters,
     /// The lag of the thread of the clients.

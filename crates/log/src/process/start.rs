@@ -25,6 +25,7 @@ use super::door::{self, Room};
 use super::lag::Lag;
 use super::metrics::Of;
 use super::pulse::{Looked, Pulse};
+use super::scrub::Scrub;
 use super::server::Server;
 use super::source::Source;
 use super::waiters::Waiters;
@@ -285,6 +286,7 @@ impl Begins<'_> {
         (orders, ready): (Orders<LogMachine>, Arc<Ready<LogMachine>>),
         (server, is_full): (&Arc<Server>, Arc<AtomicBool>),
     ) -> Result<Pulse, StartError> {
+        let draw = drawn()?;
         let looked = Looked {
             orders,
             ready,
@@ -296,6 +298,13 @@ impl Begins<'_> {
             directory: self.config.directory(self.node),
             free_bytes: self.config.free_bytes(),
             is_full,
+            scrub: self.config.scrub_period().map(|period| Scrub {
+                store: Arc::clone(&server.store),
+                source: Arc::clone(&server.source),
+                scrubbed: Arc::clone(&server.scrubbed),
+                period,
+                draw,
+            }),
             waits: Duration::from_millis(u64::from(self.node.get() % 8) * 150),
         };
         Pulse::start(looked).map_err(system("a thread"))
@@ -314,6 +323,7 @@ impl Begins<'_> {
             way,
             store,
             source,
+            scrubbed: Arc::default(),
             waiters,
             lag: Lag::default(),
             others: self.config.log.process.len() - 1,

@@ -18,7 +18,7 @@
 //!
 //! # What this does not do
 //!
-//! The store does not look for damage that nobody reads. It keeps records that a reader may still want, not those that
+//! The store looks for damage that nobody reads only where it is [told to](Store::scrub). It keeps records that a reader may still want, not those that
 //! the state names: a reader compares positions with the state's own first one.
 
 mod begin;
@@ -33,6 +33,7 @@ mod ranges;
 mod read;
 pub mod record;
 mod repair;
+mod scrub;
 mod seek;
 mod segment;
 mod state;
@@ -54,6 +55,7 @@ pub use record::{
     HEADER_BYTES, PAYLOAD_LIMIT, RecordRef, Records, Run, RunBuilder, RunError, encode,
 };
 pub use repair::Repair;
+pub use scrub::FileName;
 pub use sync::Mark;
 pub use tails::Tails;
 pub use writer::Step;

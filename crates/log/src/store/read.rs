@@ -130,7 +130,7 @@ impl State {
     }
 
     /// Notes that a file has bad records; the error for that, or none if the file is another one now.
-    fn damaged(&mut self, log: u64, first: u64, id: u64) -> Option<ReadError> {
+    pub(super) fn damaged(&mut self, log: u64, first: u64, id: u64) -> Option<ReadError> {
         let entry = self.logs.get_mut(&log)?;
         let floor = entry.floor;
         let segment = entry.same(first, id)?;

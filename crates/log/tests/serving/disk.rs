@@ -1,6 +1,7 @@
 //! The entries on the disks of processes, and their fate.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
@@ -170,6 +171,46 @@ fn damage_is_never_told_and_is_put_in_order_with_what_others_have() {
         "it is what others have"
     );
     assert_eq!(entries(&other.say("XREVRANGE a + - COUNT 2")).len(), 2);
+}
+
+#[test]
+fn damage_that_nobody_reads_is_found_and_put_in_order() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut cluster = Cluster::with(((1, 3), 23_600, directory.path()), |config| {
+        config.log.scrub_s = Some(1);
+    });
+    let mut client = cluster.client(1);
+    fill(&mut client, "a", (500, 1_000));
+    for number in 1..=3 {
+        let before = cluster.metric(number, "rota_log_checkpoints_total ");
+        state(&cluster, number, before);
+    }
+    let file = &segments(&cluster, 2)[0];
+    let good = fs::read(file).expect("it is there");
+    let flipped = |at: usize| {
+        let file = File::options().write(true).open(file).expect("it is ours");
+        file.write_at(&[good[at] ^ 1], at as u64)
+            .expect("it is ours");
+    };
+    // While the process runs, and clients read its memory.
+    flipped(good.len() / 2);
+    cluster.wait_for(2, "rota_log_repaired_total ", |repaired| repaired == 1);
+    assert_eq!(cluster.metric(2, "rota_log_damaged_total "), 1);
+    assert!(fs::read(file).expect("it is there")[64..] == good[64..]);
+    let read = cluster.metric(2, "rota_log_scrubbed_bytes_total ");
+    let rounds = cluster.metric(2, "rota_log_scrubs_total ");
+    // Nobody gives the entries now: it is tried again.
+    cluster.end(1);
+    cluster.end(3);
+    flipped(good.len() / 3);
+    cluster.wait_for(2, "rota_log_damaged_total ", |damaged| damaged == 2);
+    cluster.wait_for(2, "rota_log_scrubs_total ", |count| count > rounds + 1);
+    assert_eq!(cluster.metric(2, "rota_log_repaired_total "), 1);
+    assert!(cluster.metric(2, "rota_log_scrubbed_bytes_total ") > read);
+    cluster.begin(1);
+    cluster.begin(3);
+    cluster.wait_for(2, "rota_log_repaired_total ", |repaired| repaired == 2);
+    assert!(fs::read(file).expect("it is there")[64..] == good[64..]);
 }
 
 #[test]

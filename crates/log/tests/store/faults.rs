@@ -232,6 +232,50 @@ fn any_flipped_byte_of_a_file_is_seen_and_repaired() {
     }
 }
 
+/// What a scrub of all files finds: the file, and the positions.
+fn scrub(store: &Store<SimDir>) -> Vec<(u64, u64, u64)> {
+    let (mut after, mut found) = ((0, 0), Vec::new());
+    while let Some((file, what)) = store.scrub(after, |_| {}) {
+        assert!(file > after);
+        after = file;
+        match what {
+            Ok(()) => {}
+            Err(ReadError::Damaged { from, to }) => found.push((file.0, from, to)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    found
+}
+
+#[test]
+fn a_scrub_finds_any_flipped_byte_that_nobody_reads() {
+    let dir = SimDir::default();
+    let store = open(&dir);
+    append(&store, 1, 1, 25);
+    append(&store, 2, 1, 5);
+    write_all(&store);
+    assert_eq!(scrub(&store), []);
+    let names = files(&dir);
+    assert!(names.len() > 1);
+    for (number, name) in names.iter().enumerate() {
+        let length = dir.world().files()[name].len();
+        for at in 0..length {
+            let inode = dir.world().names[name];
+            dir.world().inodes[inode].seen[at] ^= 1;
+            let found = scrub(&store);
+            let [(log, from, to)] = found[..] else {
+                panic!("{found:?}");
+            };
+            assert_eq!(files(&dir)[number], *name);
+            let mut repair = store.repair(log, from, to).unwrap().unwrap();
+            repair.add(&run(log, 1, to)).unwrap();
+            assert!(repair.finish().unwrap());
+            assert_eq!(scrub(&store), []);
+        }
+    }
+    assert!(store.status().repaired > 1_000);
+}
+
 #[test]
 fn foreign_tails_are_not_trusted() {
     let dir = SimDir::default();

@@ -251,6 +251,29 @@ impl Replica {
                 }
             }
         }
+        // Damage to files whose records are in memory as well.
+        for (log, from, to) in self.scrub() {
+            self.repair(log, from, to);
+        }
+        assert_eq!(self.scrub(), []);
+    }
+
+    /// Reads all files, and what is wrong with them: nothing but what was done to them.
+    fn scrub(&self) -> Vec<(u64, u64, u64)> {
+        let (mut after, mut damaged) = ((0, 0), Vec::new());
+        while let Some((file, found)) = self.store().scrub(after, |_| {}) {
+            assert!(file > after);
+            after = file;
+            match found {
+                Ok(()) => {}
+                Err(ReadError::Damaged { from, to }) => {
+                    assert!(self.is_damaged);
+                    damaged.push((file.0, from, to));
+                }
+                Err(error) => assert!(self.is_faulty, "{error}"),
+            }
+        }
+        damaged
     }
 
     fn repair(&mut self, log: u64, from: u64, to: u64) {
@@ -487,6 +510,7 @@ impl Replica {
                     self.heal();
                 }
                 25 => self.heal(),
+                26 => drop(self.scrub()),
                 _ => self.command(),
             }
         }
