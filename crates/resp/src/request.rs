@@ -10,11 +10,8 @@ use crate::{inline, number};
 const LINE_BYTES: usize = 64 << 10;
 /// The memory that each argument of a request takes beside its bytes, about.
 const ARGUMENT_BYTES: usize = 32;
-/// The bytes before and behind an argument, about.
-const HEAD_BYTES: usize = 16;
 /// The size below which an argument is copied.
 const COPIED_BYTES: usize = 32 << 10;
-
 /// The bytes of an argument, at most, as with Redis.
 const MOST_BYTES: usize = 512 << 20;
 
@@ -127,10 +124,9 @@ impl Request {
     /// Writes a request as a client sends it.
     pub fn write<A: AsRef<[u8]>>(arguments: &[A], out: &mut Vec<u8>) {
         let bytes: usize = arguments.iter().map(|of| of.as_ref().len()).sum();
-        out.reserve(bytes + HEAD_BYTES * (arguments.len() + 1));
+        out.reserve(bytes + ARGUMENT_BYTES * (arguments.len() + 1));
         number::head(out, b'*', arguments.len() as i64);
-        for argument in arguments {
-            let argument = argument.as_ref();
+        for argument in arguments.iter().map(AsRef::as_ref) {
             number::head(out, b'$', argument.len() as i64);
             out.extend_from_slice(argument);
             out.extend_from_slice(b"\r\n");

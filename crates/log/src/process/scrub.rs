@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rota_storage::acceptor::FileDir;
 
 use super::source::Source;
-use crate::store::{FileName, ReadError, Store};
+use crate::store::{ReadError, Scrub as Files, Store};
 
 /// The bytes that are read in a second, at most: readers and the writer need the disk.
 const MOST_RATE: f64 = (32 << 20) as f64;
@@ -41,18 +41,17 @@ pub(super) struct Scrub {
 impl Scrub {
     /// Searches until the process stops.
     pub(super) fn run(&self, stop: &AtomicBool) {
-        let mut after = self.store.any_file(self.draw);
+        let mut files = Files::anywhere(&self.store, self.draw);
         while !stop.load(SeqCst) {
             let until = Instant::now() + self.period;
-            self.round(after, stop);
-            after = (0, 0);
+            self.round(&mut files, stop);
             self.scrubbed.rounds.fetch_add(1, SeqCst);
             pause(until.saturating_duration_since(Instant::now()), stop);
         }
     }
 
-    /// Reads all files behind one. Pauses are between files: one that is open and trimmed meanwhile takes room on the disk.
-    fn round(&self, mut after: FileName, stop: &AtomicBool) {
+    /// Reads all files that are left. Pauses are between files: one that is open and trimmed meanwhile takes room on the disk.
+    fn round(&self, files: &mut Files<FileDir>, stop: &AtomicBool) {
         while !stop.load(SeqCst) {
             let (began, mut seen, mut owed) = (Instant::now(), 0, 0);
             let paced = |at: u64| {
@@ -63,13 +62,12 @@ impl Scrub {
                     owed = 0;
                 }
             };
-            let Some((file, found)) = self.store.scrub(after, paced) else {
+            let Some((log, found)) = files.next(paced) else {
                 return;
             };
-            after = file;
             self.scrubbed.bytes.fetch_add(seen, SeqCst);
             if let Err(why) = found {
-                self.mend(file.0, &why);
+                self.mend(log, &why);
             }
             let rate = self.store.status().disk_bytes as f64 / self.period.as_secs_f64();
             let time = time_of(seen, rate.max(1.0)).min(self.period);

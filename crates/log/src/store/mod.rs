@@ -18,7 +18,7 @@
 //!
 //! # What this does not do
 //!
-//! The store looks for damage that nobody reads only where it is [told to](Store::scrub). It keeps records that a reader may still want, not those that
+//! The store looks for damage that nobody reads only where it is [told to](Scrub). It keeps records that a reader may still want, not those that
 //! the state names: a reader compares positions with the state's own first one.
 
 mod begin;
@@ -55,7 +55,7 @@ pub use record::{
     HEADER_BYTES, PAYLOAD_LIMIT, RecordRef, Records, Run, RunBuilder, RunError, encode,
 };
 pub use repair::Repair;
-pub use scrub::FileName;
+pub use scrub::Scrub;
 pub use sync::Mark;
 pub use tails::Tails;
 pub use writer::Step;

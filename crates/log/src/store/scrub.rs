@@ -1,7 +1,8 @@
 //! Reads of whole files that nobody asked for, so that damage is found while another replica still has the records.
 
-use std::io;
 use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::Arc;
+use std::{fmt, io};
 
 use rota_storage::acceptor::{LogDisk, LogFile};
 
@@ -11,9 +12,9 @@ use super::state::State;
 use super::{Inner, ReadError, Store, lock};
 
 /// The name of a file: its log, and the position of its first record.
-pub type FileName = (u64, u64);
+type FileName = (u64, u64);
 
-/// A file as it is when a scrub begins to read it.
+/// A file as it is when it begins to be read.
 #[derive(Clone, Copy)]
 struct Whole {
     log: u64,
@@ -24,90 +25,111 @@ struct Whole {
     end: Entry,
 }
 
-impl<D: LogDisk + 'static> Store<D> {
-    /// Reads all records of the file behind the one with the name `after`, in the order of names, and checks their sums,
-    /// whether they are in memory or not. `read` is called with the place of each record, in bytes, before the next one
-    /// is read: it may wait. Returns the file's name and what is wrong with it, as [`Self::read`] tells it; `None` behind
-    /// the last file.
-    pub fn scrub(
-        &self,
-        after: FileName,
-        read: impl FnMut(u64),
-    ) -> Option<(FileName, Result<(), ReadError>)> {
-        let file = lock(&self.inner.state).file_after(after)?;
-        let found = self.inner.scrub(&file, read);
-        Some(((file.log, file.first), found))
-    }
+/// Rounds through all files, in the order of their logs and positions.
+pub struct Scrub<D: LogDisk + 'static> {
+    inner: Arc<Inner<D>>,
+    /// The file that was read last.
+    after: FileName,
+}
 
-    /// The name of one of the files, to begin behind: a `draw` that is random makes each one as likely.
-    pub fn any_file(&self, draw: u64) -> FileName {
-        let state = lock(&self.inner.state);
-        let all = state.logs.values().map(|log| log.segments.len() as u64);
-        let mut left = draw % all.sum::<u64>().max(1);
-        for (log, entry) in &state.logs {
-            let count = entry.segments.len() as u64;
-            if left < count {
-                let first = entry.segments.keys().nth(left as usize);
-                return (*log, first.copied().unwrap_or(0));
-            }
-            left -= count;
+impl<D: LogDisk + 'static> Scrub<D> {
+    /// A round that begins with the first file.
+    pub fn new(store: &Store<D>) -> Self {
+        Self {
+            inner: Arc::clone(&store.inner),
+            after: (0, 0),
         }
-        (0, 0)
     }
-}
 
-impl State {
-    fn file_after(&self, (log, first): FileName) -> Option<Whole> {
-        let whole = |log: u64, after| {
-            let entry = self.logs.get(&log)?;
-            let mut behind = entry.segments.range((after, Unbounded));
-            // Files that are only to be removed are nobody's.
-            let (first, segment) = behind.find(|(_, segment)| segment.next > entry.floor)?;
-            Some(Whole {
-                log,
-                first: *first,
-                id: segment.id,
-                floor: entry.floor,
-                end: Entry {
-                    position: segment.next,
-                    offset: segment.bytes,
-                },
-            })
+    /// A round that begins somewhere: a `draw` that is random makes each file as likely.
+    pub fn anywhere(store: &Store<D>, draw: u64) -> Self {
+        let after = any_file(&lock(&store.inner.state), draw);
+        Self {
+            after,
+            ..Self::new(store)
+        }
+    }
+
+    /// Reads all records of the next file and checks their sums, whether they are in memory or not. `read` is called
+    /// with the place of each record, in bytes, before the next one is read: it may wait. Returns the file's log and what
+    /// is wrong with it, as [`Store::read`] tells it; `None` behind the last file, and the next call begins anew.
+    pub fn next(&mut self, read: impl FnMut(u64)) -> Option<(u64, Result<(), ReadError>)> {
+        let Some(whole) = file_after(&lock(&self.inner.state), self.after) else {
+            self.after = (0, 0);
+            return None;
         };
-        let mut later = self.logs.range((Excluded(log), Unbounded));
-        whole(log, Excluded(first)).or_else(|| later.find_map(|(log, _)| whole(*log, Unbounded)))
+        self.after = (whole.log, whole.first);
+        Some((whole.log, self.look(&whole, read)))
     }
-}
 
-impl<D: LogDisk> Inner<D> {
-    fn scrub(&self, whole: &Whole, read: impl FnMut(u64)) -> Result<(), ReadError> {
-        let Whole {
-            log,
-            first,
-            id,
-            end,
-            ..
-        } = *whole;
-        let file = match self.files.get_or_open(&self.disk, id, &name(log, first)) {
+    fn look(&self, whole: &Whole, read: impl FnMut(u64)) -> Result<(), ReadError> {
+        let (inner, Whole { log, first, id, .. }) = (&self.inner, *whole);
+        let found = match inner.files.get_or_open(&inner.disk, id, &name(log, first)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.lose_file(log, first, id);
+                inner.lose_file(log, first, id);
                 return Ok(());
             }
             file => file.and_then(|file| is_whole(&file, whole, read)),
         };
-        match file {
+        match found {
             Ok(true) => Ok(()),
-            // Nothing is wrong if the file is another one by now.
-            Ok(false) => lock(&self.state)
-                .damaged(log, first, id)
-                .map_or(Ok(()), Err),
+            // Nothing is wrong if the file is another one by now, or was trimmed.
+            Ok(false) => match lock(&inner.state).damaged(log, first, id) {
+                None | Some(ReadError::Trimmed { .. }) => Ok(()),
+                Some(error) => Err(error),
+            },
             Err(error) => Err(ReadError::Io {
                 from: first.max(whole.floor),
-                to: end.position,
+                to: whole.end.position,
                 error,
             }),
         }
     }
+}
+
+impl<D: LogDisk + 'static> fmt::Debug for Scrub<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scrub")
+            .field("after", &self.after)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The name of one of the files, whichever the draw says.
+fn any_file(state: &State, draw: u64) -> FileName {
+    let all = state.logs.values().map(|log| log.segments.len() as u64);
+    let mut left = draw % all.sum::<u64>().max(1);
+    for (log, entry) in &state.logs {
+        let count = entry.segments.len() as u64;
+        if left < count {
+            let first = entry.segments.keys().nth(left as usize);
+            return (*log, first.copied().unwrap_or(0));
+        }
+        left -= count;
+    }
+    (0, 0)
+}
+
+/// The file behind one.
+fn file_after(state: &State, (log, first): FileName) -> Option<Whole> {
+    let whole = |log: u64, after| {
+        let entry = state.logs.get(&log)?;
+        let mut behind = entry.segments.range((after, Unbounded));
+        // Files that are only to be removed are nobody's.
+        let (first, segment) = behind.find(|(_, segment)| segment.next > entry.floor)?;
+        Some(Whole {
+            log,
+            first: *first,
+            id: segment.id,
+            floor: entry.floor,
+            end: Entry {
+                position: segment.next,
+                offset: segment.bytes,
+            },
+        })
+    };
+    let mut later = state.logs.range((Excluded(log), Unbounded));
+    whole(log, Excluded(first)).or_else(|| later.find_map(|(log, _)| whole(*log, Unbounded)))
 }
 
 /// Whether all records of a file are good.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rota_log::store::{Missing, Options, ReadError, Step, Store, Tails, Writing};
+use rota_log::store::{Missing, Options, ReadError, Scrub, Step, Store, Tails, Writing};
 
 use crate::sim::{Keep, Random, SimDir};
 use crate::world::{on_disk, records, run};
@@ -234,13 +234,11 @@ fn any_flipped_byte_of_a_file_is_seen_and_repaired() {
 
 /// What a scrub of all files finds: the file, and the positions.
 fn scrub(store: &Store<SimDir>) -> Vec<(u64, u64, u64)> {
-    let (mut after, mut found) = ((0, 0), Vec::new());
-    while let Some((file, what)) = store.scrub(after, |_| {}) {
-        assert!(file > after);
-        after = file;
+    let (mut files, mut found) = (Scrub::new(store), Vec::new());
+    while let Some((log, what)) = files.next(|_| {}) {
         match what {
             Ok(()) => {}
-            Err(ReadError::Damaged { from, to }) => found.push((file.0, from, to)),
+            Err(ReadError::Damaged { from, to }) => found.push((log, from, to)),
             Err(error) => panic!("{error}"),
         }
     }

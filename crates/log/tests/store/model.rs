@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use rota_log::store::{Missing, Options, ReadError, Step, Store, Tails, Writing};
+use rota_log::store::{Missing, Options, ReadError, Scrub, Step, Store, Tails, Writing};
 
 use crate::sim::{Keep, Random, SimDir};
 use crate::world::{Command, Logs, apply, on_disk, records, run};
@@ -260,15 +260,13 @@ impl Replica {
 
     /// Reads all files, and what is wrong with them: nothing but what was done to them.
     fn scrub(&self) -> Vec<(u64, u64, u64)> {
-        let (mut after, mut damaged) = ((0, 0), Vec::new());
-        while let Some((file, found)) = self.store().scrub(after, |_| {}) {
-            assert!(file > after);
-            after = file;
+        let (mut files, mut damaged) = (Scrub::new(self.store()), Vec::new());
+        while let Some((log, found)) = files.next(|_| {}) {
             match found {
                 Ok(()) => {}
                 Err(ReadError::Damaged { from, to }) => {
                     assert!(self.is_damaged);
-                    damaged.push((file.0, from, to));
+                    damaged.push((log, from, to));
                 }
                 Err(error) => assert!(self.is_faulty, "{error}"),
             }
