@@ -44,4 +44,5 @@ mod throttle;
 mod tls;
 mod traces;
 mod turnover;
+mod tutorial;
 mod words;
