@@ -29,13 +29,14 @@ pub enum Mutant {
     U71, U72, U73, U74, U75, U76, U77, U78, U79, U80, U81, U82, U83, U84, U85, U86, U87, U88, U89, U90, U91, U92, U93, U94, U95, U96, U97, U98, U99, U100, U101, U102, U103, U104, U105, U106, U107,
     U108, U109, U110, U111, U112, U113, U114, U115, U116, U117, U118, U119, U120, U121, U122, U123, U124,
     U125, U126, U127, U128, U129, U130, U131, U132, U133, U134, U135, U136, U137, U138, U139,
+    U150, U151, U152, U153, U154, U155, U156, U157, U158, U159, U160, U161, U162,
     I01, I02, I03, I04, I05, I06, I07, I08, I09, I10, I11, I12, I13, I14, I15,
 }
 
 impl Mutant {
     /// All of them.
     #[rustfmt::skip]
-    pub const ALL: [Self; 327] = [
+    pub const ALL: [Self; 340] = [
         Self::M01, Self::M02, Self::M03, Self::M04, Self::M05, Self::M06, Self::M07, Self::M08,
         Self::M09, Self::M10, Self::M11, Self::M12, Self::M13, Self::M14, Self::M15, Self::M16,
         Self::M17, Self::M18, Self::M19, Self::M20, Self::M21, Self::M22, Self::M23, Self::M24,
@@ -68,6 +69,7 @@ impl Mutant {
         Self::U89, Self::U90, Self::U91, Self::U92, Self::U93, Self::U94, Self::U95, Self::U96, Self::U97, Self::U98, Self::U99, Self::U100, Self::U101, Self::U102, Self::U103, Self::U104, Self::U105, Self::U106, Self::U107,
         Self::U108, Self::U109, Self::U110, Self::U111, Self::U112, Self::U113, Self::U114, Self::U115, Self::U116, Self::U117, Self::U118, Self::U119, Self::U120, Self::U121, Self::U122, Self::U123, Self::U124,
         Self::U125, Self::U126, Self::U127, Self::U128, Self::U129, Self::U130, Self::U131, Self::U132, Self::U133, Self::U134, Self::U135, Self::U136, Self::U137, Self::U138, Self::U139,
+        Self::U150, Self::U151, Self::U152, Self::U153, Self::U154, Self::U155, Self::U156, Self::U157, Self::U158, Self::U159, Self::U160, Self::U161, Self::U162,
         Self::I01, Self::I02, Self::I03, Self::I04, Self::I05, Self::I06, Self::I07, Self::I08, Self::I09, Self::I10,
         Self::I11, Self::I12, Self::I13, Self::I14, Self::I15,
     ];

@@ -56,6 +56,7 @@ fn message(message: &[u8]) -> &'static str {
             Word::Need(_) => "need",
             Word::Watch(_) => "watch",
             Word::Decided(_) => "decided",
+            Word::Offer(..) => "offer",
         },
         Said::Batch(_, body) => batch(body),
     }

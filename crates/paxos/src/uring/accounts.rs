@@ -13,6 +13,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 
+use super::acceptor_list::AcceptorList;
 use super::charters::{Chartered, Charters};
 use crate::Instance;
 use rota_core::contract::NodeId;
@@ -56,6 +57,8 @@ pub enum Command {
     /// A ring with this number is founded, others having come to this round, with this charter
     /// ([`Charters`]). At most [`MOST_CHARTER`](super::charters::MOST_CHARTER) bytes.
     Found(u16, u64, Bytes),
+    /// The list of acceptors with this number is of these nodes ([`AcceptorList`]).
+    Acceptors(u64, Replicas),
 }
 
 /// The most bytes of a notice.
@@ -78,6 +81,8 @@ pub enum Refused {
     Full,
     /// The ring was founded with another charter, in this instance.
     Otherwise(Instance),
+    /// The list of acceptors follows another one than the newest, which has this number.
+    List(u64),
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -114,6 +119,8 @@ pub struct Table {
     pub(super) granted: Instance,
     /// The rings that were founded while processes run.
     pub(super) charters: Charters,
+    /// The nodes that are to vote.
+    pub(super) acceptor_list: AcceptorList,
     /// The first instance that a partition needs, and the first that a partition or a pin needs.
     needed: Option<Instance>,
     bound: Option<Instance>,
@@ -125,7 +132,7 @@ impl Table {
         accounts: BTreeMap<Partition, RetentionClaim>,
         pins: BTreeMap<NodeId, (Instance, u64)>,
         (time, granted): (u64, Instance),
-        charters: Charters,
+        (charters, acceptor_list): (Charters, AcceptorList),
     ) -> Self {
         let mut table = Self {
             accounts,
@@ -133,6 +140,7 @@ impl Table {
             time,
             granted,
             charters,
+            acceptor_list,
             needed: None,
             bound: None,
         };
@@ -188,6 +196,11 @@ impl Table {
         &self.charters
     }
 
+    /// The nodes that are to vote.
+    pub const fn acceptor_list(&self) -> &AcceptorList {
+        &self.acceptor_list
+    }
+
     /// The pins: the node, the first instance that it keeps, and the time at which it ends.
     pub fn pins(&self) -> impl Iterator<Item = (NodeId, Instance, u64)> {
         self.pins
@@ -234,6 +247,7 @@ impl Table {
                 let at = instance;
                 self.charters.found(ring, Chartered { at, from, charter })
             }
+            Command::Acceptors(number, nodes) => self.acceptor_list.take(number, nodes),
         }
     }
 

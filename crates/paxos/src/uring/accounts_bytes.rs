@@ -4,10 +4,12 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
+use super::acceptor_list::{self, AcceptorList};
 use super::accounts::{Command, MOST_NOTICE, Partition, Replicas, RetentionClaim, Table, check};
 use super::charters::{self, Chartered, Charters, put_charter};
 use super::codec::{Source, put_list};
 use rota_core::contract::NodeId;
+use rota_core::mutants::{self, Mutant};
 
 const HOLD: u8 = 1;
 const RELEASE: u8 = 2;
@@ -18,6 +20,7 @@ const ABANDON: u8 = 6;
 const REPLACE: u8 = 7;
 const NOTICE: u8 = 8;
 const FOUND: u8 = 9;
+const ACCEPTORS: u8 = 10;
 
 impl Command {
     /// As bytes, with the time at which it is proposed (nanoseconds).
@@ -63,6 +66,11 @@ impl Command {
                 out.push(FOUND);
                 put_charter(&mut out, (*ring, *from), charter);
             }
+            Self::Acceptors(number, nodes) => {
+                out.push(ACCEPTORS);
+                out.extend(number.to_le_bytes());
+                put_replicas(&mut out, nodes);
+            }
         }
         out
     }
@@ -96,6 +104,10 @@ impl Command {
             FOUND => {
                 let (ring, from, charter) = source.charter()?;
                 Self::Found(ring, from, charter)
+            }
+            ACCEPTORS => {
+                let (number, nodes) = (source.number()?, source.replicas()?);
+                acceptor_list::is_sound(&nodes).then_some(Self::Acceptors(number, nodes))?
             }
             _ => return None,
         };
@@ -145,17 +157,25 @@ impl Source {
         charters::is_sound(ring, &charter).then_some((ring, from, charter))
     }
 
-    /// The charters at the end of a table, if there are any.
-    fn charters_or_none(&mut self) -> Option<Charters> {
+    /// The charters at the end of a table, and the list of acceptors behind them, if there are any.
+    fn charters_and_list(&mut self) -> Option<(Charters, AcceptorList)> {
         if self.is_over() {
-            return Some(Charters::default());
+            return Some((Charters::default(), AcceptorList::default()));
         }
         let charters = self.list(|source| {
             let at = source.number().filter(|at| *at > 0)?;
             let (ring, from, charter) = source.charter()?;
             Some((ring, Chartered { at, from, charter }))
         })?;
-        Charters::restore(charters)
+        if self.is_over() {
+            return Some((Charters::restore(charters)?, AcceptorList::default()));
+        }
+        let charters = match charters.is_empty() {
+            true => Charters::default(),
+            false => Charters::restore(charters)?,
+        };
+        let acceptor_list = AcceptorList::restore(self.number()?, self.replicas()?)?;
+        Some((charters, acceptor_list))
     }
 
     /// The table of a snapshot.
@@ -184,7 +204,7 @@ impl Source {
             Some((node, (source.number()?, source.u64()?)))
         })?;
         let (accounts, pins) = (map(accounts)?, map(pins)?);
-        let charters = self.charters_or_none()?;
+        let charters = self.charters_and_list()?;
         Some(Table::restore(accounts, pins, (time, granted), charters))
     }
 }
@@ -211,5 +231,11 @@ pub fn put_accounts(out: &mut Vec<u8>, table: &Table) {
         out.extend(next.to_le_bytes());
         out.extend(until.to_le_bytes());
     });
-    table.charters.put(out);
+    let acceptor_list = &table.acceptor_list;
+    let has_list = !acceptor_list.is_none() && !mutants::on(Mutant::U154);
+    table.charters.put(out, has_list);
+    if has_list {
+        out.extend(acceptor_list.number().to_le_bytes());
+        put_replicas(out, acceptor_list.nodes());
+    }
 }

@@ -93,11 +93,12 @@ impl Charters {
         is_one.then(|| Self(list.into_iter().collect()))
     }
 
-    /// Writes them at the end of a table; nothing if there are none, so that a table without charters has the bytes
-    /// that it had before there were any.
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
-        let charters: Vec<_> = self.0.iter().collect();
-        if charters.is_empty() || mutants::on(Mutant::U135) {
+    /// Writes them at the end of a table; nothing if there are none and nothing follows (`goes_on`), so that a table
+    /// without charters has the bytes that it had before there were any.
+    pub(super) fn put(&self, out: &mut Vec<u8>, goes_on: bool) {
+        let charters = self.0.iter().filter(|_| !mutants::on(Mutant::U135));
+        let charters: Vec<_> = charters.collect();
+        if charters.is_empty() && !goes_on {
             return;
         }
         put_list(out, &charters, |out, (ring, of)| {

@@ -266,10 +266,15 @@ fn put_cast_head(out: &mut Vec<u8>, vote: &Vote) {
         Value::Members(number, members) => {
             out.push(MEMBERS);
             out.extend(number.to_le_bytes());
-            put_list(out, members, |out, who| put_process(out, *who));
+            put_members(out, members);
         }
         Value::Skip(_) => out.push(SKIP),
     }
+}
+
+/// The members as a vote or a record carries them.
+pub fn put_members(out: &mut Vec<u8>, members: &[Process]) {
+    put_list(out, members, |out, who| put_process(out, *who));
 }
 
 fn put_ballot(out: &mut Vec<u8>, ballot: &Ballot) {

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
+use super::acceptor_list::Unfit;
 use super::accounts::{Command, Table};
 use super::counters::URingCounters;
 use super::engine::{Life, URing};
@@ -123,6 +124,26 @@ impl URing {
     /// The accounts, as far as they are learnt.
     pub const fn accounts(&self) -> &Table {
         &self.learning.learnt().accounts
+    }
+
+    /// The list of acceptors with these nodes, for [`Self::order_account`], following the list with this number.
+    /// `forced`: though no majority of them is there now.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn next_list(&self, nodes: &[NodeId], after: u64, forced: bool) -> Result<Command, Unfit> {
+        let (settings, me) = (&self.cx.settings, self.cx.me.node);
+        let may = (&settings.ring[..], &settings.observers[..]);
+        let is_there = |node: NodeId| forced || node == me || self.links.at(node).is_some();
+        let newest = self.accounts().acceptor_list();
+        newest.next((nodes, after), may, is_there)
+    }
+
+    /// The nodes of the acceptors of the newest configuration.
+    pub fn acceptors(&self) -> Vec<NodeId> {
+        let config = self.membership.config();
+        let acceptors = config.into_iter().flat_map(|config| &config.acceptors);
+        acceptors.map(|who| who.node).collect()
     }
 
     /// The other nodes of which this process hears: those to which it has a link, and those that have a place in the

@@ -152,8 +152,8 @@ impl URing {
         self.learning.start(&self.cx, &self.voter, found.decided);
         self.membership.election.start(self.cx.now);
         if has_config {
-            let config = self.membership.config().cloned();
-            self.voter.on_configuration(&self.cx, config.as_deref());
+            let has_seat = self.has_seat();
+            self.voter.on_configuration(&self.cx, has_seat);
             self.links.found(self.membership.founded());
             self.membership.on_outside(&self.cx, true);
         }
@@ -185,6 +185,7 @@ impl URing {
             return;
         };
         self.membership.absent.on_down(process, self.cx.now);
+        self.membership.seats.on_down(process);
         self.membership.foundation.on_down(process);
         self.catch_up.on_down(&self.cx, node);
         self.outbox.reading.forget(Reader::Peer(node));
@@ -256,6 +257,7 @@ impl URing {
             }
             self.release();
             self.learn();
+            self.look_at_list();
             self.propose_own();
             self.lead();
             let voted = self.voter.voted();

@@ -6,10 +6,13 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::engine::URing;
-use super::membership::{Answered, Asking, Due, Founding, Membership, arbitrated, around};
+use super::membership::{
+    Answered, Asking, Due, Founding, Membership, arbitrated, around, has_seat, is_asked,
+};
 use super::peers::Peer;
 use super::round::RoundState;
 use super::stream::Stream;
+use super::voter::Reopened;
 use super::watching;
 use super::word::{Arbitration, Hello, Word};
 use crate::{AcceptorId, Config, Instance, Round};
@@ -55,7 +58,8 @@ impl URing {
         self.counters.uring_configurations += 1;
         let decided = self.is_operational() && self.learning.learner.reached() > self.round.start.0;
         let lasted = self.membership.install(&self.cx, config, decided);
-        self.voter.on_configuration(&self.cx, Some(config));
+        let has_seat = self.has_seat();
+        self.voter.on_configuration(&self.cx, has_seat);
         self.voter.put_config(config);
         self.links.forget_promises();
         self.outbox.reading.forget_promises();
@@ -263,6 +267,79 @@ impl URing {
             Answered::GoesOn => self.say_campaign(None),
             Answered::Waits => {}
         }
+    }
+}
+
+/// The list of acceptors.
+impl URing {
+    /// Whether this node is one of those that vote.
+    pub(super) fn has_seat(&self) -> bool {
+        let (list, node) = (self.accounts().acceptor_list(), self.cx.me.node);
+        let config = self.membership.config();
+        config.is_some_and(|config| has_seat(config, self.membership.complete(), list, node))
+    }
+
+    /// Whether this acceptor may have to be asked for a promise. Who was left out, and is to vote again, has not kept what
+    /// was decided meanwhile: nobody needs its promise before it is an acceptor.
+    pub(super) fn may_be_asked(&self) -> bool {
+        let (list, node) = (self.accounts().acceptor_list(), self.cx.me.node);
+        let (config, complete) = (self.membership.config(), self.membership.complete());
+        list.is_none() || config.is_some_and(|config| is_asked(config, complete, node))
+    }
+
+    /// Goes on as the newest list of acceptors says: this node becomes one of those that vote, or is none any more; it
+    /// offers to vote; or it coordinates, and takes a step nearer to the list.
+    pub(super) fn look_at_list(&mut self) {
+        if self.accounts().acceptor_list().is_none() || self.membership.config().is_none() {
+            return;
+        }
+        let has_seat = self.has_seat();
+        if has_seat != self.voter.is_acceptor() {
+            let lacks = Reopened::of(&self.membership);
+            let learnt = (self.learning.learnt(), self.membership.complete());
+            match has_seat {
+                true => self.voter.take_seat(&self.cx, learnt, &lacks),
+                false => self.voter.leave_seat(),
+            }
+            let here = Word::Hello(self.here());
+            self.links.say_to_all(&here);
+        }
+        self.offer();
+        self.membership.plan_to_seat(&around!(self));
+    }
+
+    /// Offers the coordinator to vote, if this node is to and does not, and has all that others may need of it.
+    fn offer(&mut self) {
+        let Some(config) = self.membership.config() else {
+            return;
+        };
+        let (node, accounts) = (self.cx.me.node, self.accounts());
+        let mut acceptors = config.acceptors.iter();
+        let votes = acceptors.any(|who| who.node == node);
+        let kept = self.voter.kept();
+        let has_all = accounts.bound().is_none_or(|bound| kept <= bound);
+        let has_all = has_all || mutants::on(Mutant::U158);
+        // No round starts before what an acceptor has not kept: the others have to have that.
+        let is_known = kept <= self.round.learnt_by_majority(config) || mutants::on(Mutant::U161);
+        let is_to = accounts.acceptor_list().has(node) && !votes && self.stream.is_some();
+        let coordinator = config.coordinator.node;
+        if is_to
+            && has_all
+            && is_known
+            && self.voter.is_well()
+            && self.membership.seats.offers(&self.cx)
+        {
+            let next = self.learning.next();
+            let offer = Word::Offer(self.voter.id(), next);
+            self.voter.offer(coordinator, offer, next);
+        }
+    }
+
+    /// A process offers to vote.
+    pub(super) fn on_offer(&mut self, process: Process, who: AcceptorId, theirs: Instance) {
+        let places = (theirs, self.learning.next());
+        let seats = &mut self.membership.seats;
+        seats.on_offer(self.cx.now, (process, who), places);
     }
 }
 

@@ -11,6 +11,7 @@ mod due;
 mod election;
 mod foundation;
 mod outside;
+mod seats;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -33,11 +34,15 @@ use candidacy::Candidacy;
 use election::Election;
 use foundation::Foundation;
 use outside::Outside;
+use seats::Seats;
+
+use campaign::votes_as;
 
 pub use campaign::arbitrated;
 pub use candidacy::{Answered, Asking};
 pub use due::Due;
 pub use foundation::Founding;
+pub use seats::{has_seat, is_asked};
 
 /// The wait to be taken in doubles up to this many times the first: a process that is left out again and again costs
 /// the others a twentieth of the time at most.
@@ -86,6 +91,7 @@ pub struct Membership {
     pub election: Election,
     pub absent: Absent,
     pub outside: Outside,
+    pub seats: Seats,
     random: Random,
 }
 
@@ -236,6 +242,20 @@ impl Membership {
         }
     }
 
+    /// The acceptors one step nearer to their list, if the step may be taken now.
+    fn nearer(&self, around: &Around<'_>) -> Option<Vec<AcceptorId>> {
+        let config = self.config.as_ref()?;
+        self.seats.nearer(around, (config, self.complete))
+    }
+
+    /// The coordinator takes a step nearer to the list of acceptors soon, if it may.
+    pub fn plan_to_seat(&mut self, around: &Around<'_>) {
+        let is_free = self.election.admits_at().is_none() && !self.candidacy.stands();
+        if is_free && self.nearer(around).is_some() {
+            self.election.admit_soon(around.cx);
+        }
+    }
+
     /// The message of this process about itself.
     pub fn here(&self, cx: &Context, voter: &Voter, ring: Option<&Stream>) -> Hello {
         // An acceptor needs a name first: it would be taken in without a vote.
@@ -253,7 +273,8 @@ impl Membership {
         process == cx.me || links.has(process) && !self.absent.has_left(process)
     }
 
-    /// The acceptors to which there is a link.
+    /// The acceptors to which there is a link, and behind them those of earlier configurations that may have to be asked,
+    /// where others vote now.
     pub fn informants(&self, cx: &Context, links: &Peers) -> Vec<NodeId> {
         let Some(config) = &self.config else {
             return Vec::new();
@@ -262,8 +283,19 @@ impl Membership {
             let peer = links.at(*node);
             peer.is_some_and(|peer| self.is_there(cx, links, peer.process))
         };
-        let nodes = config.acceptors.iter().map(|who| who.node);
-        nodes.filter(is_there).collect()
+        let prior = config
+            .prior
+            .iter()
+            .filter(|set| set.number >= self.complete);
+        let prior = prior.flat_map(|set| &set.acceptors);
+        let mut nodes: Vec<NodeId> = Vec::new();
+        for who in config.acceptors.iter().chain(prior) {
+            if !nodes.contains(&who.node) {
+                nodes.push(who.node);
+            }
+        }
+        nodes.retain(is_there);
+        nodes
     }
 
     /// Whether an acceptor of the configuration votes, as far as is known: its log may have failed.

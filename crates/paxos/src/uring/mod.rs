@@ -19,8 +19,8 @@
 //!
 //! * `membership`: the newest configuration, and the choice of the next one (`due`: its time, `campaign`: its steps).
 //!   Of it `candidacy`: the questions of a candidate, `election`: the age of the configuration and the patience with it,
-//!   `absent`: processes that are away, `outside`: the waits of a process that is not in the ring, `foundation`: the
-//!   cluster that this process belongs to;
+//!   `absent`: processes that are away, `outside`: the waits of a process that is not in the ring, `seats`: the way
+//!   of the acceptors to their list, `foundation`: the cluster that this process belongs to;
 //! * `voter`: the acceptor with its log (`disk`: what is to be written, and what was asked for; `found`: the state at a
 //!   start, `voter/refill`: a log that is opened again);
 //! * `learning`: the decided values, those that count, and those that the application has got (`hand_out`; `resume`: an
@@ -35,7 +35,7 @@
 //!   `held` (proposals that wait for values), `parts` (datagrams) and `rate`; `queue` is of both;
 //! * `lead`: the coordinator; `round`: the start of its round, and the progress of each acceptor;
 //! * `accounts`: the instances that partitions and recovering replicas need; `backlog`: the bytes of these;
-//!   `charters`: the rings that are founded while processes run;
+//!   `charters`: the rings that are founded while processes run; `acceptor_list`: the nodes that are to vote;
 //! * `own`: messages of this process until they are delivered; `sending`: its datagrams; `need`: the instances that a
 //!   merge of several rings waits for;
 //! * `peers`: its links.
@@ -44,6 +44,7 @@
 //! messages of others that concern more than one of them, `driven` is the contract, `status` has sentences for people.
 //! `word`, `wire`, `write`, `codec`, `value`, `snapshot_bytes`, `accounts_bytes`: bytes.
 
+pub mod acceptor_list;
 pub mod accounts;
 mod accounts_bytes;
 mod backlog;

@@ -73,7 +73,8 @@ impl URing {
 
     /// The next part of a long message to another process.
     pub(super) fn next_part(&mut self) -> Option<Output> {
-        let next = self.learning.next();
+        // Whoever does not vote has not kept what it has learnt.
+        let next = self.learning.next().min(self.voter.kept_to());
         let answer = |node, about| {
             let reading = &mut self.outbox.reading;
             catch_up::answer(&self.cx, (&self.voter, reading), next, (node, about))

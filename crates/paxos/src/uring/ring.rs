@@ -41,6 +41,7 @@ impl URing {
             Word::Need(next) => self.on_need(next),
             Word::Watch(from) => self.on_watch(node, from),
             Word::Decided(next) => self.on_decided(node, next),
+            Word::Offer(who, theirs) => self.on_offer(process, who, theirs),
         }
     }
 }

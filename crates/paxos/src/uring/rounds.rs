@@ -65,7 +65,8 @@ impl URing {
         let is_asked = round == config.number
             && config.coordinator == process
             && self.voter.votes()
-            && config.asks(self.voter.id());
+            && config.asks(self.voter.id())
+            && self.may_be_asked();
         if !is_asked || from == 0 {
             return;
         }
@@ -285,7 +286,8 @@ impl URing {
         let (next, begun) = (self.learning.next(), self.learning.learner.round());
         self.voter.promise_again(next, begun);
         self.on_reached();
-        self.voter.hint(next);
+        self.voter
+            .hint(next, self.accounts().acceptor_list().is_none());
         self.trim(next);
     }
 
@@ -318,7 +320,8 @@ impl URing {
         }
         let reached = learner.reached();
         let leading = self.leading.as_mut();
-        if leading.is_some_and(|leading| leading.on_reached(reached, self.cx.now)) {
+        let is_complete = leading.is_some_and(|leading| leading.on_reached(reached, self.cx.now));
+        if is_complete && self.know_all_before() {
             self.on_complete(number);
         }
         let (Some(stream), Some(config)) = (&mut self.stream, self.membership.config()) else {
@@ -334,6 +337,14 @@ impl URing {
         let learnt = self.round.learnt();
         let has = |at: usize| voted[at].max(learnt[at]);
         stream.pass(|| self.round.reached_by_all(config, votes, has));
+    }
+
+    /// Whether a majority of the acceptors has learnt everything before the round, where acceptors change: those before
+    /// may have forgotten values that nobody else has, and are not asked any more when this configuration is complete.
+    fn know_all_before(&self) -> bool {
+        let is_fixed = self.accounts().acceptor_list().is_none() || mutants::on(Mutant::U162);
+        let learnt = |config: &Arc<Config>| self.round.learnt_by_majority(config);
+        is_fixed || self.membership.config().map_or(0, learnt) >= self.round.start.0
     }
 
     /// The acceptor forgets instances that are far behind.

@@ -16,10 +16,11 @@ use super::context::Context;
 use super::disk::{Disk, Effect};
 use super::found::Found;
 use super::snapshot::Snapshot;
+use super::word::Word;
 use crate::{Acceptor, AcceptorId, Config, Instance, Round, Slot, Verdict, Vote, Votes};
 use archive::Archive;
 use memory::{Forgetting, HINT_EVERY};
-use rota_core::contract::{Output, Process, Time};
+use rota_core::contract::{NodeId, Output, Process, Time};
 use rota_core::mutants::{self, Mutant};
 
 pub use log::Reopened;
@@ -41,6 +42,8 @@ pub struct Voter {
     /// Its node is one of those that vote.
     is_acceptor: bool,
     acceptor: Acceptor,
+    /// Everything that was learnt before this instance is kept here, or forgotten with a snapshot.
+    kept_to: Instance,
     /// Its log has its whole state, and its name.
     named: bool,
     /// It has not voted for all that was proposed in this round, and so votes for nothing more in it.
@@ -71,6 +74,7 @@ impl Voter {
         Self {
             is_acceptor: cx.settings.acceptors.contains(&node),
             acceptor: Acceptor::new(AcceptorId { node, store: 0 }),
+            kept_to: 1,
             named: false,
             early: false,
             lack: None,
@@ -90,7 +94,7 @@ impl Voter {
 
     /// Takes the state that was found in the log of a process that starts. `drawn`: the name of a store that has none.
     pub fn start(&mut self, cx: &Context, found: &mut Found, drawn: u64) {
-        self.on_configuration(cx, None);
+        self.on_settings(cx);
         self.disk.on_open(found.damaged);
         let drawn = if mutants::on(Mutant::U12) { 1 } else { drawn };
         let store = found.store.unwrap_or(drawn);
@@ -98,22 +102,62 @@ impl Voter {
         self.acceptor = found.acceptor(AcceptorId { node, store });
         self.named = found.store.is_some() || cx.settings.acceptor.forgets;
         self.trimmed = core::mem::take(&mut found.base);
+        self.kept_to = self.trimmed.next;
         self.hinted = found.decided;
     }
 
-    /// Whether its node is one of those that vote: the newest configuration says so, and before the first one the settings,
-    /// which may differ from node to node.
-    pub fn on_configuration(&mut self, cx: &Context, config: Option<&Config>) {
-        let node = cx.me.node;
-        let of_settings = cx.settings.acceptors.contains(&node);
-        self.is_acceptor = match config {
-            Some(config) => {
-                let mut acceptors = config.acceptors.iter();
-                acceptors.any(|who| who.node == node) || of_settings && mutants::on(Mutant::U75)
-            }
-            None => of_settings,
-        };
+    /// Whether its node is one of those that vote before there is a configuration: the settings say so, which may differ
+    /// from node to node.
+    fn on_settings(&mut self, cx: &Context) {
+        self.is_acceptor = cx.settings.acceptors.contains(&cx.me.node);
         (self.lack, self.early) = (None, false);
+    }
+
+    /// Another configuration is the newest. `has_seat`: its node is one of those that vote.
+    pub fn on_configuration(&mut self, cx: &Context, has_seat: bool) {
+        let of_settings = cx.settings.acceptors.contains(&cx.me.node);
+        self.is_acceptor = has_seat || of_settings && mutants::on(Mutant::U75);
+        (self.lack, self.early) = (None, false);
+    }
+
+    /// Its node is one of those that vote from here on. `learnt`: the snapshot of everything that was learnt, some of
+    /// which may be kept nowhere here: the acceptor begins behind it then.
+    pub fn take_seat(
+        &mut self,
+        cx: &Context,
+        (learnt, complete): (&Snapshot, Round),
+        lacks: &Reopened<'_>,
+    ) {
+        self.is_acceptor = true;
+        let number = lacks.config.map_or(0, |config| config.number);
+        if learnt.next > self.kept_to && !mutants::on(Mutant::U157) {
+            self.rest_on(cx, learnt.clone(), Some(number));
+        }
+        match lacks.config.filter(|_| self.named) {
+            Some(config) => {
+                self.disk.put_config(config);
+                self.disk.put_complete(complete);
+            }
+            // A log that is away gets everything when it is open again.
+            None if !self.disk.has_failed() => self.name(cx, lacks),
+            None => {}
+        }
+    }
+
+    /// Says something to a node when everything before `next` is durable, which was learnt.
+    pub fn offer(&mut self, to: NodeId, word: Word, next: Instance) {
+        self.hold(next);
+        self.when_durable(Effect::Say(to, word), Mutant::U160);
+    }
+
+    /// Its node is not one of those that vote any more: its log stays as it is.
+    pub const fn leave_seat(&mut self) {
+        (self.is_acceptor, self.lack, self.early) = (false, None, false);
+    }
+
+    /// Everything that was learnt before this instance is kept here, or forgotten with a snapshot.
+    pub const fn kept_to(&self) -> Instance {
+        self.kept_to
     }
 
     /// Whether its node is one of those that vote.
@@ -187,6 +231,7 @@ impl Voter {
 
     /// Keeps a decided value.
     pub fn learn(&mut self, vote: Vote) {
+        self.kept_to = self.kept_to.max(vote.end());
         self.acceptor.learn(vote);
     }
 
@@ -221,9 +266,11 @@ impl Voter {
         }
     }
 
-    /// Writes a hint: the next start of this process need not ask others for the instances below.
-    pub fn hint(&mut self, next: Instance) {
-        let is_due = next >= self.hinted + HINT_EVERY && !mutants::on(Mutant::U45);
+    /// Writes a hint: the next start of this process need not ask others for the instances below. Where acceptors change
+    /// (`few` is false) one that comes has not kept what was before, so it is written each time.
+    pub fn hint(&mut self, next: Instance, few: bool) {
+        let every = if few { HINT_EVERY } else { 1 };
+        let is_due = next >= self.hinted + every && !mutants::on(Mutant::U45);
         if is_due && self.votes() {
             let ahead = if mutants::on(Mutant::U14) {
                 HINT_EVERY

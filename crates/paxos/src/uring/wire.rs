@@ -39,6 +39,7 @@ const ONE: u8 = 14;
 const NEED: u8 = 15;
 const WATCH: u8 = 16;
 const DECIDED: u8 = 17;
+const OFFER: u8 = 18;
 
 pub const VALUE: u8 = 1;
 pub const NAMED: u8 = 2;
@@ -114,6 +115,7 @@ fn word(kind: u8, source: &mut Source) -> Option<Word> {
         NEED => Word::Need(source.number()?),
         WATCH => Word::Watch(source.number()?),
         DECIDED => Word::Decided(source.number()?),
+        OFFER => Word::Offer(source.acceptor()?, source.number()?),
         _ => return None,
     })
 }
@@ -219,6 +221,10 @@ impl Word {
             Self::Need(next) | Self::Watch(next) | Self::Decided(next) => {
                 out.extend(next.to_le_bytes());
             }
+            Self::Offer(who, next) => {
+                put_acceptor(&mut out, *who);
+                out.extend(next.to_le_bytes());
+            }
             Self::Want(counters) => put_numbers(&mut out, counters),
             Self::Value(counter, frame) => {
                 out.extend(counter.to_le_bytes());
@@ -246,6 +252,7 @@ impl Word {
             Self::Need(_) => NEED,
             Self::Watch(_) => WATCH,
             Self::Decided(_) => DECIDED,
+            Self::Offer(..) => OFFER,
         }
     }
 }
@@ -385,11 +392,4 @@ impl Iterator for Records<'_> {
         }
         Some(record.ok_or(()))
     }
-}
-
-/// The members as a record carries them.
-pub fn put_members(out: &mut Vec<u8>, members: &[Process]) {
-    put_list(out, members, |out, who| {
-        rota_core::bytes::put_process(out, *who);
-    });
 }

@@ -46,6 +46,8 @@ pub enum Word {
     Watch(Instance),
     /// The answer if much is: everything before this instance is decided.
     Decided(Instance),
+    /// The speaker is to vote, and would as this acceptor: it has learnt everything before this instance.
+    Offer(AcceptorId, Instance),
 }
 
 /// The message of a process about itself.

@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 
+use super::codec::put_members;
 use super::wire::{
     HEAD_BYTES, LEARNT, LOG_FAILED, LOST, MEMBERS, NAMED, PACKET, SKIP, STRANGER, VALUE, VOTED,
-    WHOLE, put_head, put_members,
+    WHOLE, put_head,
 };
 use super::word::Head;
 use crate::ValueId;

@@ -285,7 +285,11 @@ impl Oracle {
                 self.opened.remove(partition);
                 self.marks.retain(|(of, _), _| of != partition);
             }
-            Command::Pin(..) | Command::Unpin(_) | Command::Notice(_) | Command::Found(..) => {}
+            Command::Pin(..)
+            | Command::Unpin(_)
+            | Command::Notice(_)
+            | Command::Found(..)
+            | Command::Acceptors(..) => {}
         }
     }
 

@@ -214,10 +214,10 @@ impl World {
 
     /// Whether a majority is left without this one; and what others have to know of it they know.
     pub fn may_do_without(&self, index: usize) -> bool {
-        let acceptors = self.config.acceptors.iter();
-        let acceptors = acceptors.map(|node| usize::from(node.get()) - 1);
-        let out = acceptors.filter(|at| *at == index || self.is_out_for_good(*at));
-        2 * out.count() < self.config.acceptors.len() && self.is_well()
+        let acceptors = self.acceptors();
+        let all = acceptors.iter().map(|node| usize::from(node.get()) - 1);
+        let out = all.filter(|at| *at == index || self.is_out_for_good(*at));
+        2 * out.count() < acceptors.len() && self.is_at_list() && self.is_well()
     }
 
     /// Whether a node votes no more, whatever happens.

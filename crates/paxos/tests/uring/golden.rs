@@ -152,6 +152,7 @@ fn words() -> Vec<(&'static str, Word)> {
         ("Need", Word::Need(0x1009)),
         ("Watch", Word::Watch(0x100a)),
         ("Decided", Word::Decided(0x100b)),
+        ("Offer", Word::Offer(acceptor(0x0304), 0x100c)),
     ]
 }
 
@@ -356,6 +357,14 @@ fn with_charter() -> Snapshot {
     snapshot
 }
 
+/// That of a ring that has ordered a list of acceptors, with or without a charter.
+fn with_list(mut snapshot: Snapshot) -> Snapshot {
+    let list = Command::Acceptors(1, [node(0x0b01), node(0x0b03)].into());
+    let applied = snapshot.accounts.apply((0x0a05, 0x0a04), list);
+    applied.expect("the first");
+    snapshot
+}
+
 #[test]
 fn snapshots_and_commands_on_accounts() {
     let mut golden = Golden::open(env!("CARGO_MANIFEST_DIR"), "snapshot");
@@ -363,6 +372,14 @@ fn snapshots_and_commands_on_accounts() {
         ("snapshot without anything", Snapshot::default()),
         ("snapshot", snapshot()),
         ("snapshot with a charter", with_charter()),
+        (
+            "snapshot with a list of acceptors",
+            with_list(Snapshot::default()),
+        ),
+        (
+            "snapshot with a charter and a list",
+            with_list(with_charter()),
+        ),
     ] {
         let bytes = golden.compare(name, &snapshot.encode());
         assert_eq!(Snapshot::decode(bytes.into()), Some(snapshot), "{name}");
@@ -386,6 +403,10 @@ fn snapshots_and_commands_on_accounts() {
         (
             "account: found",
             Command::Found(0x0e01, 0x0f02, Bytes::from_static(b"charter")),
+        ),
+        (
+            "account: acceptors",
+            Command::Acceptors(0x0e03, [node(0x0b01), node(0x0b03)].into()),
         ),
     ];
     for (name, command) in commands {

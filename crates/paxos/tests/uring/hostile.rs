@@ -149,6 +149,7 @@ fn word() -> impl Strategy<Value = Word> {
         number().prop_map(Word::Need),
         number().prop_map(Word::Watch),
         number().prop_map(Word::Decided),
+        (store(), number()).prop_map(|(who, next)| Word::Offer(who, next)),
         (1..9_u64, vec(any::<u8>(), 0..60))
             .prop_map(|(counter, value)| Word::Value(counter, value.into())),
     ]

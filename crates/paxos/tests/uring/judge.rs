@@ -1,10 +1,10 @@
 //! The judge: properties that must hold, whatever happens.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rota_core::contract::{
-    Configuration, ConfigurationKind, Delivery, MessageId, Process, position,
+    Configuration, ConfigurationKind, Delivery, MessageId, NodeId, Process, position,
 };
 use rota_paxos::Config;
 
@@ -67,12 +67,37 @@ impl Judge {
                 "foundation: {me:?} has {config:?}, others {other:?}"
             ));
         }
+        self.judge_step(config);
         let known = self.configs.entry(config.number);
         let known = known.or_insert_with(|| config.clone()).clone();
         if known != *config {
             self.found(format!(
                 "configuration: {me:?} has {config:?}, others {known:?}"
             ));
+        }
+    }
+
+    /// From one configuration to the next one acceptor comes at most, and one goes; and only from one that is complete.
+    fn judge_step(&mut self, config: &Arc<Config>) {
+        let nodes = |config: &Config| -> BTreeSet<NodeId> {
+            config.acceptors.iter().map(|who| who.node).collect()
+        };
+        let numbers = config.number.saturating_sub(1)..=config.number;
+        for number in numbers {
+            let two = [number, number + 1].map(|number| match number == config.number {
+                true => Some(config.clone()),
+                false => self.configs.get(&number).cloned(),
+            });
+            let [Some(before), Some(next)] = two else {
+                continue;
+            };
+            let (old, new) = (nodes(&before), nodes(&next));
+            let (come, go) = (new.difference(&old).count(), old.difference(&new).count());
+            let is_step = come <= 1 && go <= 1;
+            let is_whole = next.prior.len() == 1 && next.prior[0].acceptors == before.acceptors;
+            if !is_step || come + go > 0 && !is_whole {
+                self.found(format!("step: from {before:?} to {next:?}"));
+            }
         }
     }
 
@@ -118,6 +143,17 @@ impl Judge {
             }
             other => self.found(format!("delivery: {other:?}")),
         }
+    }
+
+    /// The first instance that nobody has learnt.
+    pub const fn most_learnt(&self) -> u64 {
+        self.most_learnt
+    }
+
+    /// The newest configuration, and the one before.
+    pub fn newest(&self) -> [Option<&Arc<Config>>; 2] {
+        let mut newest = self.configs.values().rev();
+        [newest.next(), newest.next()]
     }
 
     /// The foundation of the configurations so far.

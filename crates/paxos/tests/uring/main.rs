@@ -27,6 +27,7 @@ mod golden;
 mod hostile;
 mod judge;
 mod links;
+mod lists;
 mod logs;
 mod lost;
 #[cfg(feature = "mutants")]
@@ -40,6 +41,7 @@ mod resumed;
 mod rounds;
 mod rules;
 mod runs;
+mod seats;
 #[cfg(not(feature = "mutants"))]
 mod shared;
 mod slow;

@@ -12,7 +12,7 @@ use rota_paxos::{Ballot, Config, STATE_LOG, ValueId};
 use super::alone::{Alone, FOUNDED, new_here, process, settings};
 use super::{
     accounts, archive, base, behind, charters, cut, foundations, full, logs, lost, observers,
-    outside, passed, rate, rounds, slow, turns,
+    outside, passed, rate, rounds, seats, slow, turns,
 };
 
 /// The key of what was promised, in the log of states.
@@ -21,7 +21,35 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 126] = [
+pub const RULES: [Rule; 139] = [
+    (Mutant::U150, seats::one_acceptor_changes_at_a_time),
+    (
+        Mutant::U151,
+        seats::no_step_is_taken_before_a_configuration_is_complete,
+    ),
+    (Mutant::U152, seats::who_has_not_caught_up_is_not_taken_in),
+    (Mutant::U153, seats::a_list_follows_the_newest),
+    (Mutant::U154, seats::who_begins_at_a_base_knows_the_list),
+    (Mutant::U155, seats::the_set_before_is_asked_after_a_step),
+    (
+        Mutant::U156,
+        seats::who_is_left_out_votes_until_that_is_complete,
+    ),
+    (Mutant::U157, seats::who_is_to_vote_begins_where_it_is),
+    (
+        Mutant::U158,
+        seats::who_lacks_what_a_partition_needs_does_not_offer,
+    ),
+    (Mutant::U159, seats::who_is_left_out_does_not_coordinate),
+    (Mutant::U160, seats::who_offers_to_vote_has_it_on_its_disk),
+    (
+        Mutant::U162,
+        seats::no_configuration_is_complete_before_its_acceptors_know_what_was_decided,
+    ),
+    (
+        Mutant::U161,
+        seats::who_offers_to_vote_has_kept_what_others_have_not_learnt,
+    ),
     (Mutant::U136, observers::an_observer_is_told_what_is_decided),
     (Mutant::U137, observers::an_observer_orders_nothing),
     (

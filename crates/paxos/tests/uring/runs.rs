@@ -10,7 +10,7 @@ pub fn seeds() -> std::ops::Range<u64> {
 }
 
 /// The same, with a few in which all that is rare happens.
-fn seeds_or(few: std::ops::Range<u64>) -> std::ops::Range<u64> {
+pub fn seeds_or(few: std::ops::Range<u64>) -> std::ops::Range<u64> {
     let Ok(text) = std::env::var("ROTA_SEEDS") else {
         return few;
     };

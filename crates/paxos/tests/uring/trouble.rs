@@ -87,7 +87,8 @@ impl World {
     }
 
     fn is_acceptor(&self, index: usize) -> bool {
-        self.config.acceptors.contains(&node_id(index))
+        // Where lists are ordered anybody may be one soon.
+        self.lists.is_some() || self.config.acceptors.contains(&node_id(index))
     }
 
     /// Whether a node may lose all that it knows: one after the other, when the last one's place is filled.
@@ -120,7 +121,11 @@ impl World {
     pub fn lose_all_stores(&mut self) {
         let mut acceptors = (0..self.nodes.len()).filter(|index| self.is_acceptor(*index));
         let cannot_found = acceptors.any(|index| self.is_out_for_good(index));
-        if self.former.is_some() || self.config.arbiter == Arbiter::Service || cannot_found {
+        if self.lists.is_some()
+            || self.former.is_some()
+            || self.config.arbiter == Arbiter::Service
+            || cannot_found
+        {
             return;
         }
         self.add("foundations");
@@ -146,6 +151,7 @@ impl World {
         if self.worsen() {
             return;
         }
+        self.order_lists();
         self.wear_out();
         let index = self.below(self.nodes.len() as u64) as usize;
         let other = self.below(self.nodes.len() as u64) as usize;

@@ -16,6 +16,7 @@ use super::devices::Pace;
 use super::disk::Mode;
 use super::judge::{Judge, payload};
 use super::links::Links;
+use super::lists::Lists;
 use super::node::{Life, Node};
 use super::resumed::Resumed;
 use super::worse::Worse;
@@ -63,6 +64,8 @@ pub struct World {
     pub resumed: Option<Resumed>,
     /// What is worse than in most worlds.
     pub worse: Option<Worse>,
+    /// Lists of acceptors are ordered.
+    pub lists: Option<Lists>,
     submits: u64,
     next_submit: u64,
     /// When each message that its own process was not handed yet was taken.
@@ -103,6 +106,7 @@ impl World {
             ends: TROUBLE,
             resumed: None,
             worse: None,
+            lists: None,
             submits: 0,
             next_submit: 0,
             taken: BTreeMap::new(),
@@ -195,7 +199,7 @@ impl World {
         *self.counts.entry(what).or_default() += 1;
     }
 
-    fn is_calm(&self) -> bool {
+    pub fn is_calm(&self) -> bool {
         self.now > self.ends
     }
 
@@ -269,6 +273,8 @@ impl World {
 
     fn start(&mut self, index: usize) {
         let seed = self.below(u64::MAX);
+        // Who runs the nodes brings their files up to date: else a node whose store is gone could found another ring.
+        let acceptors = self.acceptors();
         let node = &mut self.nodes[index];
         node.lives += 1;
         let me = Process {
@@ -285,6 +291,7 @@ impl World {
                 forgets: self.config.acceptor.forgets && node.mode == Mode::Memory,
                 ..self.config.acceptor
             },
+            acceptors,
             ..self.config.clone()
         };
         let mut engine = Checked::new(URing::new(settings));
@@ -377,6 +384,7 @@ impl World {
         let learnt = life.engine.get().learnt();
         let judge = self.former.as_mut().filter(|_| life.former);
         judge.unwrap_or(&mut self.judge).on_learnt(learnt);
+        self.look_at_list(index);
     }
 
     fn output(&mut self, index: usize) -> Option<Output> {
@@ -577,7 +585,8 @@ impl World {
                 self.mend();
                 self.mend_disks();
                 self.end_former();
-                if self.is_settled() {
+                self.order_last_list();
+                if self.is_settled() && self.has_reached_list() {
                     return self.judge_end();
                 }
                 if self.now > self.ends + CALM {
@@ -705,7 +714,7 @@ pub fn run_with_losses(seed: u64, lost: u64) -> World {
     world
 }
 
-fn world(seed: u64, multicast: bool) -> World {
+pub fn world(seed: u64, multicast: bool) -> World {
     let mut world = World::new(seed);
     if multicast {
         world.datagrams = Datagrams::new(seed);

@@ -93,11 +93,15 @@ impl Membership {
             |process: &Process| self.is_there(cx, links, *process) && Some(*process) != why.suspect;
         let stay = config.ring.iter().copied().filter(there);
         let stay: Vec<Process> = stay.chain([cx.me]).collect();
+        let nearer = self.nearer(around);
+        let nearer = nearer.filter(|_| why.suspect.is_none() && !why.lead);
         let with = |come: &[Process], voting: &dyn Fn(&Process) -> bool| {
             let all = stay.iter().chain(come).copied();
             let mut ring = sort(cx, all.filter(there).chain([cx.me]));
             ring.dedup();
-            let acceptors = acceptors_of(around, config, &ring);
+            let now = acceptors_of(around, config, &ring);
+            let nearer = nearer.as_ref().filter(|_| now == config.acceptors);
+            let acceptors = nearer.cloned().unwrap_or(now);
             let voting = ring.iter().filter(|process| voting(process));
             let nodes: BTreeSet<NodeId> = voting.map(|process| process.node).collect();
             let voters = acceptors.iter().filter(|who| nodes.contains(&who.node));
@@ -114,7 +118,10 @@ impl Membership {
         let any = || with(&joining, &|_| true).or_else(|| with(&outside, &|_| true));
         let (ring, acceptors) = well.or_else(any)?;
         let coordinator = coordinator_of(around, config, (&ring, &acceptors), why)?;
-        let next = config.next(self.complete, coordinator, ring, acceptors);
+        let mut next = config.next(self.complete, coordinator, ring, acceptors);
+        if mutants::on(Mutant::U155) && next.acceptors != config.acceptors {
+            next.prior.clear();
+        }
         Some(Arc::new(next))
     }
 
@@ -216,7 +223,7 @@ fn acceptors_of(around: &Around<'_>, config: &Config, ring: &[Process]) -> Vec<A
     acceptors.map(|who| now(who).unwrap_or(*who)).collect()
 }
 
-/// The same coordinator, if it is there and no other one is wanted; else this process, if it does not yield; else the
+/// The same coordinator, if it is there, votes, and no other one is wanted; else this process, if it does not yield; else the
 /// next one in the ring that votes.
 fn coordinator_of(
     around: &Around<'_>,
@@ -225,7 +232,9 @@ fn coordinator_of(
     why: CampaignReason,
 ) -> Option<Process> {
     let votes = |process: &Process| acceptors.iter().any(|who| who.node == process.node);
-    if !why.lead && ring.contains(&config.coordinator) {
+    let votes_on = votes(&config.coordinator) || mutants::on(Mutant::U159);
+    let stays = ring.contains(&config.coordinator) && votes_on;
+    if !why.lead && stays {
         return Some(config.coordinator);
     }
     let me = around.cx.me;

@@ -229,6 +229,7 @@ impl Voter {
         base.forget_open(self.oldest_open(cx, &base));
         self.acceptor.trim(base.next);
         self.archive.trim(base.next);
+        self.kept_to = self.kept_to.max(base.next);
         // The next one follows from this one. It may have waited for a value that is forgotten now.
         self.forgetting = None;
         let lacks = lacks.filter(|_| !mutants::on(Mutant::U62));
