@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use rota_daemon::{
-    DaemonConfig, MemberPlace, MemberReply, MemberRequest, MemberStatus, members_socket,
+    AcceptorStatus, DaemonConfig, MemberPlace, MemberReply, MemberRequest, MemberStatus,
+    members_socket,
 };
 
 use crate::client::Failure;
@@ -35,6 +36,14 @@ pub enum Member {
     #[command(after_help = "Example:\n  rota member replace 3 10.0.0.33\n\n\
         Exit status: 0 if it was done, 1 if not, 2 for wrong use.")]
     Replace(PlaceArgs),
+    /// Have a node vote, in place of another acceptor or as one more, where the engine has acceptors
+    #[command(after_help = "Example:\n  rota member vote 4 --instead-of 3\n\n\
+        Exit status: 0 if it was done, 1 if not, 2 for wrong use.")]
+    Vote(VoteArgs),
+    /// Have a node vote no more: it stays on the ring
+    #[command(after_help = "Example:\n  rota member unvote 4\n\n\
+        Exit status: 0 if it was done, 1 if not, 2 for wrong use.")]
+    Unvote(UnvoteArgs),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -88,6 +97,33 @@ pub struct RemoveArgs {
     daemon: DaemonArgs,
 }
 
+#[derive(Clone, Debug, clap::Args)]
+pub struct VoteArgs {
+    /// The number of the node
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    id: u16,
+    /// The acceptor that votes no more when this one does [default: it is one more]
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..))]
+    instead_of: Option<u16>,
+    /// Also where no majority of those that are to vote then is there
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    daemon: DaemonArgs,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct UnvoteArgs {
+    /// The number of the node
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    id: u16,
+    /// Also where no majority of those that are to vote then is there
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    daemon: DaemonArgs,
+}
+
 impl PlaceArgs {
     fn place(&self) -> MemberPlace {
         MemberPlace {
@@ -111,6 +147,19 @@ pub fn main(member: &Member) -> ExitCode {
             (&args.daemon, MemberRequest::Remove { id, force })
         }
         Member::Replace(args) => (&args.daemon, MemberRequest::Replace(args.place())),
+        Member::Vote(args) => {
+            let (id, instead_of, force) = (args.id, args.instead_of, args.force);
+            let request = MemberRequest::Vote {
+                id,
+                instead_of,
+                force,
+            };
+            (&args.daemon, request)
+        }
+        Member::Unvote(args) => {
+            let (id, force) = (args.id, args.force);
+            (&args.daemon, MemberRequest::Unvote { id, force })
+        }
     };
     let reply = match ask(&daemon.socket, &request) {
         Ok(reply) => reply,
@@ -174,6 +223,7 @@ fn shown(reply: &MemberReply) -> String {
         1 => "the nodes after 1 change:".to_owned(),
         number => format!("the nodes after {number} changes:"),
     };
+    let row = |node| row(node, reply.acceptors.as_ref());
     let rows: Vec<[String; 4]> = reply.nodes.iter().map(row).collect();
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
@@ -187,15 +237,22 @@ fn shown(reply: &MemberReply) -> String {
     text
 }
 
-fn row(node: &MemberStatus) -> [String; 4] {
+fn row(node: &MemberStatus, acceptors: Option<&AcceptorStatus>) -> [String; 4] {
     let state = if node.on_ring { "on the ring" } else { "away" };
+    let votes = acceptors.map(|all| (all.voting.contains(&node.id), all.listed.contains(&node.id)));
+    let votes = match votes {
+        Some((true, true)) => ", votes",
+        Some((true, false)) => ", votes until others are ready",
+        Some((false, true)) => ", is to vote and catches up",
+        Some((false, false)) | None => "",
+    };
     let address = escaped(&node.address);
     let place = format!("{address} {}/{}", node.data_port, node.token_port);
     [
         node.id.to_string(),
         node.name.as_ref().map(escaped).unwrap_or_default(),
         place,
-        state.to_owned(),
+        format!("{state}{votes}"),
     ]
 }
 
@@ -225,6 +282,33 @@ mod tests {
             "the nodes after 2 changes:",
             "   1  left  10.0.0.1 7701/7702         on the ring",
             "  12        rota-12.example 7701/7702  away",
+        ];
+        assert_eq!(shown(&reply), expected.join("\n"));
+    }
+
+    #[test]
+    fn it_is_said_who_votes() {
+        let node = |id: u16| MemberStatus {
+            id,
+            address: "h".to_owned(),
+            on_ring: true,
+            ..MemberStatus::default()
+        };
+        let reply = MemberReply {
+            nodes: (1..=4).map(node).collect(),
+            acceptors: Some(AcceptorStatus {
+                list: 1,
+                listed: vec![1, 3],
+                voting: vec![1, 2],
+            }),
+            ..MemberReply::default()
+        };
+        let expected = [
+            "the nodes of the configuration:",
+            "  1    h 0/0  on the ring, votes",
+            "  2    h 0/0  on the ring, votes until others are ready",
+            "  3    h 0/0  on the ring, is to vote and catches up",
+            "  4    h 0/0  on the ring",
         ];
         assert_eq!(shown(&reply), expected.join("\n"));
     }

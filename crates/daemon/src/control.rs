@@ -19,8 +19,9 @@ use crate::members::{MemberReply, MemberRequest};
 use crate::reload::NewSettings;
 use crate::status::{DaemonStatus, ReloadStatus};
 pub(crate) use asking::Answer;
+use asking::AskingQueue;
+pub(crate) use asking::MemberAsking;
 pub use asking::NotAnswered;
-use asking::{AskingQueue, MemberAsking};
 pub(crate) use phase::Phase;
 
 /// The time in which the answer comes to a request about the nodes that was given up.

@@ -236,7 +236,9 @@ impl Daemon {
         if wanted.members() {
             let members = &mut self.app.members;
             while let Some(asking) = self.control.next_about_members() {
-                members.ask(asking.request, asking.answer, asking.until);
+                if let Some(asking) = self.secretary.take(asking) {
+                    members.ask(asking.request, asking.answer, asking.until);
+                }
             }
             self.secretary.look_at_disk(members);
         }

@@ -61,7 +61,9 @@ pub use config::{DaemonConfig, DaemonConfigError, SlowClients, ThrottleThen};
 pub use control::{Control, NotAnswered};
 pub use daemon::{Daemon, OpenError};
 pub use descriptors::ask_for_all as ask_for_descriptors;
-pub use members::{MemberPlace, MemberReply, MemberRequest, MemberStatus, members_socket};
+pub use members::{
+    AcceptorStatus, MemberPlace, MemberReply, MemberRequest, MemberStatus, members_socket,
+};
 pub use reload::{CertificateFiles, NewSettings};
 pub use status::{
     ClientStatus, DaemonStatus, HistogramStatus, HoldStatus, PeerStatus, QueueStatus, ReloadStatus,

@@ -11,6 +11,7 @@ pub mod members;
 pub mod node;
 pub mod rings;
 pub mod trace;
+mod voters;
 
 pub use config::{
     ConfigError, CoordinationName, DIFFERENCES, DatagramSize, Difference, DifferencesTable,
@@ -23,3 +24,4 @@ pub use engine::NodeEngine;
 pub use members::{MemberFile, MemberFileError, MemberList};
 pub use node::{Node, NodeStatus, Publisher, StartError};
 pub use rings::{RingsConfig, RingsDelivery, RingsNode};
+pub use voters::{VoterChange, VoterError, Voters};

@@ -1,5 +1,6 @@
 //! Real daemons on this host, and clients that talk to them.
 
+mod acceptors;
 mod access;
 mod bad_clients;
 mod both_protocols;

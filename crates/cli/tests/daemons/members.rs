@@ -28,13 +28,13 @@ fn asked(cluster: &Cluster, id: u16, arguments: &[&str]) -> MemberReply {
     reply
 }
 
-fn done(cluster: &Cluster, id: u16, arguments: &[&str]) -> MemberReply {
+pub fn done(cluster: &Cluster, id: u16, arguments: &[&str]) -> MemberReply {
     let reply = asked(cluster, id, arguments);
     assert!(reply.done, "{reply:?}");
     reply
 }
 
-fn refused(cluster: &Cluster, id: u16, arguments: &[&str], words: &str) {
+pub fn refused(cluster: &Cluster, id: u16, arguments: &[&str], words: &str) {
     let reply = asked(cluster, id, arguments);
     assert!(!reply.done && reply.text.contains(words), "{reply:?}");
 }
@@ -89,7 +89,7 @@ fn await_list(cluster: &Cluster, id: u16, number: u64, nodes: &[u16], away: &[u1
 }
 
 /// Clients of two daemons that send all the time, and others that hear all of it.
-struct Load {
+pub struct Load {
     stop: Arc<AtomicBool>,
     speakers: Vec<JoinHandle<usize>>,
     listeners: Vec<JoinHandle<Vec<String>>>,
@@ -100,7 +100,7 @@ const LOADED: [u16; 2] = [1, 2];
 const LEAST: usize = 300;
 
 impl Load {
-    fn start(cluster: &Cluster) -> Self {
+    pub fn start(cluster: &Cluster) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let listen = |id: u16| {
             let mut client = member(cluster, id, "ear");
@@ -145,7 +145,7 @@ impl Load {
     }
 
     /// All that was sent has come to all, in one order.
-    fn end(self) {
+    pub fn end(self) {
         self.stop.store(true, Ordering::Relaxed);
         let counts: Vec<usize> = self.speakers.into_iter().map(joined).collect();
         let heard: Vec<Vec<String>> = self.listeners.into_iter().map(joined).collect();

@@ -37,7 +37,7 @@ pub(super) struct Asked {
 
 impl Members {
     /// The answer to `rota member list`, with these words.
-    fn reply(&self, done: bool, text: String) -> MemberReply {
+    pub(super) fn reply(&self, done: bool, text: String) -> MemberReply {
         let node = |node: &NodeAddress| MemberStatus {
             id: node.id,
             name: node.name.clone(),
@@ -51,6 +51,7 @@ impl Members {
             text,
             number: self.list.version.number,
             nodes: self.list.nodes.iter().map(node).collect(),
+            acceptors: None,
         }
     }
 

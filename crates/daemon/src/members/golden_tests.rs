@@ -11,7 +11,7 @@ use rota_node::members::{Change, Version};
 
 use super::message::{self, Proposal, Tell, Told};
 use super::notice::{Parts, notices};
-use super::{MemberPlace, MemberReply, MemberRequest, MemberStatus};
+use super::{AcceptorStatus, MemberPlace, MemberReply, MemberRequest, MemberStatus};
 use golden::Golden;
 
 fn node(id: u16) -> NodeId {
@@ -107,6 +107,18 @@ fn lines_of_operators() {
             r#"{"remove":{"id":4,"force":true}}"#,
         ),
         (
+            MemberRequest::Vote {
+                id: 4,
+                instead_of: Some(3),
+                force: false,
+            },
+            r#"{"vote":{"id":4,"instead_of":3,"force":false}}"#,
+        ),
+        (
+            MemberRequest::Unvote { id: 4, force: true },
+            r#"{"unvote":{"id":4,"force":true}}"#,
+        ),
+        (
             MemberRequest::Replace(place()),
             r#"{"replace":{"id":4,"address":"10.0.0.4","name":"four","data_port":7701,"token_port":null,"force":false}}"#,
         ),
@@ -132,6 +144,7 @@ fn lines_of_daemons() {
         text: "done".to_owned(),
         number: 2,
         nodes: vec![one],
+        acceptors: None,
     };
     let line = concat!(
         r#"{"done":true,"text":"done","number":2,"nodes":[{"id":4,"name":null,"address":"10.0.0.4","#,
@@ -140,6 +153,21 @@ fn lines_of_daemons() {
     assert_eq!(serde_json::to_string(&reply).expect("JSON"), line);
     let read: MemberReply = serde_json::from_str(line).expect("a reply");
     assert_eq!(read, reply);
+    let votes = MemberReply {
+        acceptors: Some(AcceptorStatus {
+            list: 1,
+            listed: vec![1, 2, 4],
+            voting: vec![1, 2, 3],
+        }),
+        ..MemberReply::default()
+    };
+    let line = concat!(
+        r#"{"done":false,"text":"","number":0,"nodes":[],"acceptors":{"list":1,"listed":[1,2,4],"#,
+        r#""voting":[1,2,3]}}"#
+    );
+    assert_eq!(serde_json::to_string(&votes).expect("JSON"), line);
+    let read: MemberReply = serde_json::from_str(line).expect("a reply");
+    assert_eq!(read, votes);
     // Daemons of other versions may leave fields out, or have more.
     let other: MemberReply = serde_json::from_str(r#"{"done":false,"new":1}"#).expect("a reply");
     assert_eq!(other, MemberReply::default());

@@ -16,6 +16,7 @@
 //! | `asked` | the change that an operator has asked for, from the request to the answer; without I/O |
 //! | `keeping` | whether the list is on disk, and when that is tried again; without I/O |
 //! | [`message`], [`notice`], `request` | what goes in the order, between nodes, and between operators and daemons |
+//! | `voting` | which nodes vote, where the engine has acceptors: the engine orders changes of that |
 //! | `keeper`, `desk` | threads of their own: the disk, and the operators' socket, whose requests wait in `control` |
 //! | here | all of it at the daemon's loop |
 
@@ -30,6 +31,7 @@ mod machine;
 pub mod message;
 pub mod notice;
 mod request;
+mod voting;
 
 use std::path::PathBuf;
 
@@ -41,14 +43,15 @@ use rota_node::{
     Driver, DriverError, MemberFile, MemberFileError, MemberList, NodeConfig, NodeEngine,
 };
 
-use crate::control::Control;
+use crate::control::{Control, MemberAsking};
 use desk::Desk;
 pub use desk::members_socket;
 use keeper::Keeper;
 use machine::Ability;
 pub(crate) use machine::Members;
 use notice::Parts;
-pub use request::{MemberPlace, MemberReply, MemberRequest, MemberStatus};
+pub use request::{AcceptorStatus, MemberPlace, MemberReply, MemberRequest, MemberStatus};
+use voting::Voting;
 
 /// The time from one notice to a node that is not on the ring to the next, in nanoseconds.
 const NOTICE_NANOS: u64 = 1_000_000_000;
@@ -104,6 +107,7 @@ pub(crate) struct Secretary {
     parts: Parts,
     seal_bytes: usize,
     next_notice: Time,
+    voting: Voting,
     _desk: Option<Desk>,
 }
 
@@ -135,15 +139,24 @@ impl Secretary {
             parts: Parts::default(),
             seal_bytes: config.ring_config().seal_bytes,
             next_notice: Time(0),
+            voting: Voting::default(),
             _desk: desk.ok(),
         };
         Ok((secretary, members))
     }
 
-    /// The time in nanoseconds until notices are sent, if there is anybody to send them to.
+    /// Takes a request that is about acceptors, or may be. Hands any other back.
+    pub fn take(&mut self, asking: MemberAsking) -> Option<MemberAsking> {
+        let has_votes = self.config.engine.has_votes();
+        self.voting.take(asking, has_votes)
+    }
+
+    /// The time in nanoseconds until notices are sent, if there is anybody to send them to, or a request about acceptors is
+    /// looked at again.
     pub fn patience(&self, members: &Members) -> Option<u64> {
         let is_needed = !members.absent().is_empty();
-        is_needed.then(|| self.next_notice.since(monotonic()))
+        let notices = is_needed.then(|| self.next_notice.since(monotonic()));
+        notices.into_iter().chain(self.voting.patience()).min()
     }
 
     /// Takes over what has happened: a new list, for the ring and the disk, and notices. The directory of names, if
@@ -164,6 +177,7 @@ impl Secretary {
                 Err(notice::Nonsense) => members.count_nonsense(),
             }
         }
+        self.voting.turn(driver, members, now)?;
         let news = members.take_news();
         if let (true, Some(keeper)) = (news.store, &self.keeper) {
             keeper.store(members.list().clone());

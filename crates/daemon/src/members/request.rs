@@ -25,6 +25,22 @@ pub enum MemberRequest {
     },
     /// Give a node, which is not on the ring, another address.
     Replace(MemberPlace),
+    /// Have a node vote, where the engine has acceptors.
+    Vote {
+        /// Its number.
+        id: u16,
+        /// The number of the acceptor in whose place it comes, if it is not to be one more.
+        instead_of: Option<u16>,
+        /// Also if no majority of those that are to vote then is there.
+        force: bool,
+    },
+    /// Have a node vote no more.
+    Unvote {
+        /// Its number.
+        id: u16,
+        /// Also if no majority of those that are to vote then is there.
+        force: bool,
+    },
 }
 
 /// A node, and where it is.
@@ -57,6 +73,21 @@ pub struct MemberReply {
     pub number: u64,
     /// The nodes.
     pub nodes: Vec<MemberStatus>,
+    /// Which of them vote, and are to, where the engine has acceptors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acceptors: Option<AcceptorStatus>,
+}
+
+/// The acceptors, and the list of those that are to be.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AcceptorStatus {
+    /// The number of the list; 0 while the acceptors are those of the configuration.
+    pub list: u64,
+    /// The nodes that are to vote.
+    pub listed: Vec<u16>,
+    /// The nodes that do.
+    pub voting: Vec<u16>,
 }
 
 /// A node of the cluster.
@@ -185,7 +216,8 @@ impl MemberRequest {
     /// The change that is asked for, of this list, and whether it is forced; `None` if none is.
     pub(super) fn change(self, list: &MemberList) -> Result<Option<(Change, bool)>, Refusal> {
         Ok(Some(match self {
-            Self::List => return Ok(None),
+            // Those about acceptors do not change the nodes.
+            Self::List | Self::Vote { .. } | Self::Unvote { .. } => return Ok(None),
             Self::Add(place) => {
                 let ports = common_ports(list);
                 (Change::Add(place.node(ports)?), place.force)

@@ -184,8 +184,8 @@ impl MemberList {
 pub fn why_fixed(config: &NodeConfig) -> Option<&'static str> {
     if config.engine.has_votes() {
         return Some(
-            "the nodes of an engine that votes are its acceptors, who count in every majority, and those do not change while it \
-             runs: a node whose disk was lost takes its place again by itself; for other nodes found the cluster anew \
+            "the nodes of an engine that votes do not change while it runs; which of them are its acceptors does (rota member \
+             vote): a node whose disk was lost takes its place again by itself; for other nodes found the cluster anew \
              (operations.md, Founding anew)",
         );
     }
