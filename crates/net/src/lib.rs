@@ -54,5 +54,5 @@ pub use stamps::FileStamps;
 pub use stats::NetStats;
 pub use sys::{
     WakeFd, effective_user, interface_index, is_realtime, monotonic, new_process, poll, random_u64,
-    set_realtime,
+    realtime_nanos, set_realtime,
 };

@@ -1,10 +1,9 @@
 //! The acceptors of an engine that votes, and the list of those that are to vote, which is changed while it runs.
 
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rota_core::contract::{NodeId, Time};
-use rota_paxos::uring::URing;
+use rota_net::realtime_nanos;
 use rota_paxos::uring::acceptor_list::Unfit;
 
 use crate::engine::NodeEngine;
@@ -93,17 +92,12 @@ impl VoterChange {
 }
 
 impl NodeEngine {
-    const fn ring_paxos(&self) -> Option<&URing> {
-        match self {
-            Self::URing(engine) => Some(engine),
-            Self::Leveled(engine) => Some(engine.get()),
-            _ => None,
-        }
-    }
-
-    /// Who votes, and who is to, as far as this node knows; `None` where the engine has no acceptors.
+    /// Who votes, and who is to, as far as this node knows; `None` where the engine has no acceptors, or is one of
+    /// several rings, whose loop has commands ordered.
     pub fn voters(&self) -> Option<Voters> {
-        let engine = self.ring_paxos()?;
+        let Self::URing(engine) = self else {
+            return None;
+        };
         let list = engine.accounts().acceptor_list();
         let mut voting = engine.acceptors();
         voting.sort_unstable();
@@ -136,14 +130,11 @@ impl NodeEngine {
         }
         let nodes = change.apply(voters.listed)?;
         let Self::URing(engine) = self else {
-            // One of several rings: their loop has commands ordered.
             return Err(VoterError::NoVotes);
         };
         let command = engine.next_list(&nodes, voters.number, forced);
         let command = command.map_err(VoterError::Unfit)?;
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-        let time = since_1970.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0));
-        match engine.order_account(now, (&command, time)) {
+        match engine.order_account(now, (&command, realtime_nanos())) {
             true => Ok((voters.number + 1, nodes)),
             false => Err(VoterError::Unfit(Unfit::Busy)),
         }

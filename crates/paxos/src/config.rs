@@ -73,6 +73,11 @@ impl Config {
         }
     }
 
+    /// Whether a node has one of the acceptors that vote.
+    pub fn has_acceptor_of(&self, node: NodeId) -> bool {
+        has_acceptor_of(&self.acceptors, node)
+    }
+
     /// The index of an acceptor among those that vote.
     pub fn place(&self, who: AcceptorId) -> Option<usize> {
         self.acceptors.iter().position(|other| *other == who)
@@ -107,6 +112,11 @@ impl Config {
         let last = self.majority() - 1;
         reached.get(last).copied().unwrap_or(0)
     }
+}
+
+/// Whether a node has one of these acceptors.
+pub fn has_acceptor_of(set: &[AcceptorId], node: NodeId) -> bool {
+    set.iter().any(|who| who.node == node)
 }
 
 /// Whether two sets have the same acceptors.

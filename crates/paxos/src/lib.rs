@@ -41,6 +41,7 @@ mod value;
 mod votes;
 
 pub use acceptor::{Acceptor, Mark, Record, Refused, Verdict};
+pub(crate) use config::has_acceptor_of;
 pub use config::{AcceptorId, Config, Prior};
 pub use coordinator::{Coordinator, Progress};
 pub use durable::{STATE_KEYS, STATE_LOG, VOTES_LOG, VoteHead, state_key};

@@ -1,5 +1,7 @@
 //! Numbers in the heads of lines.
 
+use std::io::Write as _;
+
 /// A decimal number with an optional sign, as Redis reads them: no spaces, no plus, no leading zeros, nothing behind it.
 pub(crate) fn parse(text: &[u8]) -> Option<i64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
@@ -14,27 +16,11 @@ pub(crate) fn parse(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// The digits of a number, at most, with a sign.
-const DIGITS: usize = 20;
-
 /// Writes a line of a kind and a number.
 pub(crate) fn head(out: &mut Vec<u8>, first: u8, number: i64) {
-    let (mut digits, mut at, mut left) = ([0; DIGITS], DIGITS, number.unsigned_abs());
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
-        }
-    }
-    if number < 0 {
-        at -= 1;
-        digits[at] = b'-';
-    }
     out.push(first);
-    out.extend_from_slice(&digits[at..]);
-    out.extend_from_slice(b"\r\n");
+    // A vector takes all that is written.
+    let _ = write!(out, "{number}\r\n");
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ use crate::languages::{Singer, go_program, java_program};
 use crate::native::{PATIENCE, meet};
 
 /// Tells a process of this program which example to be, with which arguments.
-const ARGUMENTS: &str = "ROTA_COPY";
+pub const ARGUMENTS: &str = "ROTA_COPY";
 
 /// A process that is an example of `crates/client`: the test `a_copy` below.
 fn example(name: &str, arguments: &[String]) -> Command {

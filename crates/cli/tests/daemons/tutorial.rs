@@ -10,6 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
+use crate::copies::ARGUMENTS;
+
 const PAGE: &str = include_str!("../../../../docs/tutorial.md");
 /// Behind what a command prints.
 const END: &str = "@@ the end of this command";
@@ -99,7 +101,7 @@ impl Shell {
         let store = programs.join("store");
         let me = env::current_exe().expect("a path");
         let text = format!(
-            "#!/bin/bash\nexport ROTA_COPY=$(printf '%s\\n' store \"$@\")\nexec {} copies::a_copy --exact --nocapture\n",
+            "#!/bin/bash\nexport {ARGUMENTS}=$(printf '%s\\n' store \"$@\")\nexec {} copies::a_copy --exact --nocapture\n",
             me.display()
         );
         fs::write(&store, text).expect("it is ours");

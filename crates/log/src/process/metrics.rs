@@ -101,7 +101,7 @@ impl Of {
             (
                 "scrubs",
                 of(&server.scrubbed.rounds),
-                "How often all files were read to look for damage.",
+                "Rounds through all files to look for damage; the first begins at any of them.",
             ),
             ("disk_errors", status.errors, "What the disk has refused."),
             (

@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) struct Scrubbed {
     /// Bytes of files.
     pub(super) bytes: AtomicU64,
-    /// How often all files were read.
+    /// How often the last file was reached: but for the first time, all files were read.
     pub(super) rounds: AtomicU64,
 }
 
@@ -43,10 +43,10 @@ impl Scrub {
     pub(super) fn run(&self, stop: &AtomicBool) {
         let mut files = Files::anywhere(&self.store, self.draw);
         while !stop.load(SeqCst) {
-            let until = Instant::now() + self.period;
+            let began = Instant::now();
             self.round(&mut files, stop);
             self.scrubbed.rounds.fetch_add(1, SeqCst);
-            pause(until.saturating_duration_since(Instant::now()), stop);
+            pause(self.period.saturating_sub(began.elapsed()), stop);
         }
     }
 
@@ -96,12 +96,23 @@ fn time_of(bytes: u64, rate: f64) -> Duration {
 
 /// Waits, but not for longer than the process goes on.
 fn pause(time: Duration, stop: &AtomicBool) {
-    let until = Instant::now() + time;
+    // No clock goes as far as the longest period that can be set.
+    let began = Instant::now();
     loop {
-        let left = until.saturating_duration_since(Instant::now());
+        let left = time.saturating_sub(began.elapsed());
         if left.is_zero() || stop.load(SeqCst) {
             return;
         }
         thread::sleep(left.min(LOOK));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_period_that_can_be_set_is_no_error() {
+        pause(Duration::from_secs(u64::MAX), &AtomicBool::new(true));
     }
 }

@@ -5,13 +5,13 @@ use rota_multiring::feed::Announced;
 use rota_multiring::merge::Need;
 use rota_multiring::subscribe::Change;
 use rota_multiring::{Instance, Leveled, Point, Rank, Resume};
+use rota_net::realtime_nanos;
 use rota_paxos::uring::URing;
 use rota_paxos::uring::accounts::{Command, Table};
 use std::cell::{Ref, RefCell, RefMut};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::rc::Rc;
-use std::time::SystemTime;
 
 use super::app::RingsApp;
 use super::config::RingsConfig;
@@ -182,8 +182,7 @@ impl<A: RingsApp> RingsDriver<A> {
     /// # Errors
     /// [`DriverError`].
     pub fn order(&mut self, ring: Rank, command: &Command) -> Result<bool, DriverError> {
-        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let time = since_1970.map_or(0, |since| since.as_nanos() as u64);
+        let time = realtime_nanos();
         let mut lanes = self.many.lanes().iter_mut();
         let Some(lane) = lanes.find(|lane| lane.app.rank == ring) else {
             return Ok(false);

@@ -314,21 +314,18 @@ impl URing {
             return;
         };
         let (node, accounts) = (self.cx.me.node, self.accounts());
-        let mut acceptors = config.acceptors.iter();
-        let votes = acceptors.any(|who| who.node == node);
+        let is_to = accounts.acceptor_list().has(node) && !config.has_acceptor_of(node);
+        if !is_to || self.stream.is_none() {
+            return;
+        }
         let kept = self.voter.kept();
         let has_all = accounts.bound().is_none_or(|bound| kept <= bound);
         let has_all = has_all || mutants::on(Mutant::U158);
         // No round starts before what an acceptor has not kept: the others have to have that.
         let is_known = kept <= self.round.learnt_by_majority(config) || mutants::on(Mutant::U161);
-        let is_to = accounts.acceptor_list().has(node) && !votes && self.stream.is_some();
         let coordinator = config.coordinator.node;
-        if is_to
-            && has_all
-            && is_known
-            && self.voter.is_well()
-            && self.membership.seats.offers(&self.cx)
-        {
+        let may = has_all && is_known && self.voter.is_well();
+        if may && self.membership.seats.offers(&self.cx) {
             let next = self.learning.next();
             let offer = Word::Offer(self.voter.id(), next);
             self.voter.offer(coordinator, offer, next);

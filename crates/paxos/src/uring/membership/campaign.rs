@@ -13,7 +13,7 @@ use super::super::word::{Arbitration, Hello, Word};
 use super::candidacy::{Campaign, CampaignReason};
 use super::{Around, Membership, sort};
 use crate as paxos;
-use crate::{AcceptorId, Ballot, Candidate, Config, Round};
+use crate::{AcceptorId, Ballot, Candidate, Config, Round, has_acceptor_of};
 use rota_core::contract::{NodeId, Process};
 use rota_core::mutants::{self, Mutant};
 
@@ -231,7 +231,7 @@ fn coordinator_of(
     (ring, acceptors): (&[Process], &[AcceptorId]),
     why: CampaignReason,
 ) -> Option<Process> {
-    let votes = |process: &Process| acceptors.iter().any(|who| who.node == process.node);
+    let votes = |process: &Process| has_acceptor_of(acceptors, process.node);
     let votes_on = votes(&config.coordinator) || mutants::on(Mutant::U159);
     let stays = ring.contains(&config.coordinator) && votes_on;
     if !why.lead && stays {

@@ -1,13 +1,15 @@
 //! The times at which another configuration is due: for a suspected neighbour, for a process that wants to come in, or
 //! for a round that takes too long.
 
+use alloc::sync::Arc;
+
 use super::super::config::Arbiter;
 use super::super::context::Context;
 use super::super::lead::RoundCoordinator;
 use super::super::stream::Stream;
 use super::campaign::MOST_BEHIND;
 use super::{Around, MOST_WAITS, Membership};
-use crate::Round;
+use crate::{Config, Round};
 use rota_core::contract::{Process, Time};
 use rota_core::mutants::{self, Mutant};
 
@@ -91,11 +93,11 @@ impl Membership {
             self.election.wait_for_round(wait)
         });
         let is_behind = around.learning.learner.is_behind(MOST_BEHIND);
-        let acceptors = self.config.iter().flat_map(|config| &config.acceptors);
+        let me = around.cx.me.node;
         // Of others nobody waits for the votes.
-        let counts = acceptors.clone().any(|who| who.node == around.cx.me.node);
-        let counts = counts || mutants::on(Mutant::U75);
-        let early = counts && around.voter.is_early() && around.voter.is_well() && !is_behind;
+        let votes = |config: &Arc<Config>| config.has_acceptor_of(me) || mutants::on(Mutant::U75);
+        let early = around.voter.is_early() && around.voter.is_well() && !is_behind;
+        let early = early && self.config.as_ref().is_some_and(votes);
         let early = early.then(|| known.after(later(patience.retry)));
         let waits = around.leading.and_then(RoundCoordinator::waits_since);
         let waits = waits.filter(|_| !mutants::on(Mutant::U54));

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use super::super::acceptor_list::AcceptorList;
 use super::super::context::Context;
 use super::{Around, votes_as};
-use crate::{AcceptorId, Config, Instance, Round};
+use crate::{AcceptorId, Config, Instance, Round, has_acceptor_of};
 use rota_core::contract::{NodeId, Process, Time};
 use rota_core::mutants::{self, Mutant};
 
@@ -70,17 +70,21 @@ impl Seats {
 /// that is to be, or one of an earlier configuration that may have to be asked. `complete`: the newest configuration
 /// known to be complete.
 pub fn has_seat(config: &Config, complete: Round, list: &AcceptorList, node: NodeId) -> bool {
-    let is_in = config.acceptors.iter().any(|who| who.node == node);
     let goes_on = mutants::on(Mutant::U156) && complete > 0;
     let is_to = || list.has(node) || is_asked(config, complete, node) || goes_on;
-    is_in || !list.is_none() && is_to()
+    config.has_acceptor_of(node) || !list.is_none() && is_to()
 }
 
 /// Whether a node is an acceptor of the configuration, or of an earlier one that may have to be asked.
 pub fn is_asked(config: &Config, complete: Round, node: NodeId) -> bool {
-    let is_in = |set: &[AcceptorId]| set.iter().any(|who| who.node == node);
     let mut prior = config.prior.iter().filter(|set| set.number >= complete);
-    is_in(&config.acceptors) || prior.any(|set| is_in(&set.acceptors))
+    config.has_acceptor_of(node) || prior.any(|set| has_acceptor_of(&set.acceptors, node))
+}
+
+/// Whether the acceptors of a configuration are those of the list.
+fn is_reached(config: &Config, list: &AcceptorList) -> bool {
+    let mut nodes = config.acceptors.iter().map(|who| who.node);
+    config.acceptors.len() == list.nodes().len() && nodes.all(|node| list.has(node))
 }
 
 impl Seats {
@@ -95,7 +99,8 @@ impl Seats {
             .leading
             .is_some_and(super::RoundCoordinator::has_begun);
         let is_complete = complete == config.number || mutants::on(Mutant::U151);
-        if list.is_none() || !is_begun || !is_complete {
+        // This is asked in each turn, and the list is reached in nearly all of them.
+        if list.is_none() || !is_begun || !is_complete || is_reached(config, list) {
             return None;
         }
         let mut next = self.step(around, config, (list, config.acceptors.clone()))?;
@@ -117,7 +122,7 @@ impl Seats {
         config: &Config,
         (list, mut set): (&AcceptorList, Vec<AcceptorId>),
     ) -> Option<Vec<AcceptorId>> {
-        let is_in = |node: &NodeId| set.iter().any(|who| who.node == *node);
+        let is_in = |node: &NodeId| has_acceptor_of(&set, *node);
         let mut comes = list.nodes().iter().filter(|node| !is_in(node));
         let comes = comes.find_map(|node| self.offered(around.cx, config, *node));
         let goes = |at: &usize| !list.has(set[*at].node);
